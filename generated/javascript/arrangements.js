@@ -111,7 +111,7 @@ function evaluated(map) {
 
 /**
  * The bits of a place as PTX writes them: `31:16`, `0` for one alone.
- * @param {Place} place
+ * @param {{low: number, width: number}} place
  * @returns {string}
  */
 export function bitsOf(place) {

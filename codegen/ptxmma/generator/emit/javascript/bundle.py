@@ -22,9 +22,10 @@ _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{
 #: A slash after an operator begins a regular expression, after anything else it divides.
 _REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/"
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
-#: Blanks around operators and brackets.  A line ends after a closing brace, which may end a statement; ``a - -b`` keeps its blanks.
+#: Blanks around operators and brackets, and a semicolon before a closing brace: no loop has an empty body.  A line ends after such a
+#: brace, which may end a statement; ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
-    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|\s*(?P<closing>[)}}\]]) *"
+    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|(?:;(?=\s*}}))?\s*(?P<closing>[)}}\]]) *"
     r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])"
 )
 _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")

@@ -75,14 +75,15 @@ class _Rows:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         names = (
-            "qualifiers", "hints", "names", "values", "remarks", "parameters", "subjects", "roles", "operands", "lists", "calls",
-            "accepted", "headers", "peers", "granularities", "places", "patterns",
+            "qualifiers", "hints", "names", "values", "remarks", "parameters", "subjects", "roles", "operand_types", "operands", "lists",
+            "calls", "accepted", "headers", "peers", "granularities", "places", "patterns",
         )  # fmt: skip
         self._layouts = [*catalog.database.layout]
         self._numbers: dict[tuple[int, ...], int] = {}
         self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self.shared = {name: Interned() for name in names}
+        self.shared["operand_types"].number("")  # an operand without elements has type 0
 
     def of(self, entry: InstructionSet) -> dict[str, Any]:
         """An instruction with a row for each combination of qualifiers, in the order of its forms; extents that range share a row."""
@@ -176,7 +177,8 @@ class _Rows:
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
         said = operand.element_type and instruction.variant.facts.get(qualifier) == operand.element_type
         element = f"{{{qualifier}}}" if said else operand.element_type or ""
-        fields: list[Any] = [registers, register, layout, operand.elements, element, operand.bits, operand.shift]
+        type_ = self.shared["operand_types"].number(element)
+        fields: list[Any] = [registers, register, layout, operand.elements, type_, operand.bits, operand.shift]
         fields += [operand.row_bytes, operand.alignment, operand.default]
         if operand.default is None:
             while fields and fields[-1] in (0, -1, "", None):

@@ -97,13 +97,13 @@ def _read_by(catalog: Catalog, format: DescriptorFormat) -> dict[str, Any]:
     }
 
 
-def _strides(catalog: Catalog, family: str) -> dict[str, dict[str, Any]]:
-    """By majorness and swizzle: the strides that all operands use, and which operands use each at all."""
+def _strides(catalog: Catalog, family: str) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """By majorness and swizzle: the strides that are used, each with the operands that use it; none where all do."""
     memory = read_by(catalog.database.spec, memory_of(catalog.database), family)
     of = catalog.database, family
     return {
         majorness: {
-            name: {"all": sorted(used_strides(layout, *of)), "users": stride_users(layout, *of)}
+            name: {stride: [] if stride in used_strides(layout, *of) else users for stride, users in stride_users(layout, *of).items()}
             for each in memory.layouts
             if each.majorness == majorness
             for name in each.swizzles

@@ -66,6 +66,16 @@ export function describedFamilies(bits) {
 export const memoryFacts = sharedMemoryOf();
 
 /**
+ * The bits of a descriptor that a text such as `0x4000` says; null for any other text, and for more bits than a descriptor has.
+ * @param {string} text
+ * @param {number} [width]
+ * @returns {bigint | null}
+ */
+export function bitsIn(text, width = 64) {
+  return /^0x[0-9a-f]{1,16}$/i.test(text) && BigInt(text) < 1n << BigInt(width) ? BigInt(text) : null;
+}
+
+/**
  * The address to which a swizzle mode moves a byte; applied twice, it leads back.
  * @param {MemoryFacts["swizzles"][number]} mode
  * @param {number} address

@@ -253,8 +253,8 @@ export interface MemoryFacts {
   /** The element types that instructions read with a majorness and some swizzles; `padded`: those that they read with padding. */
   reads: ReadableTypes[];
   padded: (ReadableTypes & { group: number })[];
-  /** By majorness and swizzle: the strides that all operands use, and who uses each at all. */
-  strides: Record<string, Record<string, { all: string[]; users: Record<string, string[]> }>>;
+  /** By majorness and swizzle: the strides that are used, each with the operands that use it; none where all do. */
+  strides: Record<string, Record<string, Record<string, string[]>>>;
   format: DescriptorFormat;
   descriptor: DescriptorFormat["fields"];
   /** Signs of mistakes in descriptors, and where the pattern of one starts: formulas, and texts with formulas in braces, over the numbers `names`. */
@@ -500,6 +500,8 @@ export interface DatabaseTables {
   maps: Record<string, string>[];
   axes: Record<string, number>[];
   contents: string[];
+  /** The types of elements in operands, by the numbers of `type`: `f16`, `{atype}` for the value of that qualifier. */
+  operand_types: string[];
   /** What operands are for. */
   subjects: Table<{
     name: string;
@@ -581,7 +583,7 @@ export function instructions(): Instruction[];
 export function instruction(spelling: string): Instruction | undefined;
 /** The matrices of an instruction that are spread over threads, by the names that users give them. */
 export function arrangements(instruction: Instruction): Map<string, Arrangement>;
-export function bitsOf(place: Place): string;
+export function bitsOf(place: { low: number; width: number }): string;
 /** What brings the elements of one operand's registers to the registers of another; undefined where one has none. */
 export function conversionOf(source: Operand, target: Operand, transpose?: boolean): Conversion | undefined;
 /** The element at a place: its number on each axis. */

@@ -263,7 +263,7 @@ function madeOperand(contents, qualifiers, number, last, place) {
   const sizes = {};
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
   const register = registerNames[known.register] ?? "";
-  const type = filled(known.type || "", qualifiers);
+  const type = filled(database.operand_types[known.type ?? 0], qualifiers);
   // What grows in steps has a count for each number.
   const registers = Array.isArray(known.registers) ? known.registers[place] : share(known.registers);
   const elements = share(known.elements);

@@ -1,5 +1,6 @@
 /** Probable mistakes in a matrix descriptor, as `ptxmma.matrices.descriptors` finds them. */
 
+import { bitsOf } from "./arrangements.js";
 import { decodedDescriptor, descriptorReach, explainedDescriptor, sharedMemoryOf, swizzled } from "./descriptors.js";
 import { formulaOf } from "./formulas.js";
 import { holds } from "./short_texts.js";
@@ -82,13 +83,13 @@ function held(facts, stride, numbers, words) {
  * @returns {Suspicion[]}
  */
 function ofStrides(facts, swizzle, majorness, read, numbers) {
-  const { all, users } = facts.strides[majorness][swizzle];
+  const users = facts.strides[majorness][swizzle];
   const lines = facts.layouts.find((each) => each.majorness === majorness && each.swizzles.includes(swizzle))?.lines ?? 0;
   const used = /** @type {("lbo" | "sbo")[]} */ (Object.keys(STRIDE_FIELDS)).filter((stride) => users[stride]);
   // With leading_mode 1 the leading dimension is an address.
   const values = Object.fromEntries(used.filter((stride) => stride !== "lbo" || !numbers.leading_mode).map((stride) => [stride, Number(read[STRIDE_FIELDS[stride]])]));
   return Object.entries(values).flatMap(([stride, value]) => {
-    const field = STRIDE_FIELDS[/** @type {"lbo" | "sbo"} */ (stride)], other = used.find((each) => each !== stride), byAll = all.includes(stride);
+    const field = STRIDE_FIELDS[/** @type {"lbo" | "sbo"} */ (stride)], other = used.find((each) => each !== stride), byAll = !users[stride].length;
     const units = 2 ** (facts.descriptor.find(({ name }) => name === field)?.shift ?? 0);
     /** @type {Record<string, number>} */
     const own = { ...numbers, lines, value, units, by_all: Number(byAll) };
@@ -117,6 +118,14 @@ function spareBits(format) {
 }
 
 /**
+ * @param {number} low
+ * @param {number} width
+ */
+function bitsText(low, width) {
+  return `${width > 1 ? "bits" : "bit"} ${bitsOf({ low, width })}`;
+}
+
+/**
  * What the bits of a run hold.
  * @param {bigint} bits
  * @param {number} low
@@ -134,7 +143,7 @@ function taken(bits, low, width) {
 function unusedBits(format, bits) {
   return spareBits(format).filter(([low, width]) => taken(bits, low, width)).map(([low, width]) => {
     const below = format.fields.filter((field) => field.low < low).reduce((one, other) => (other.low > one.low ? other : one));
-    const said = width === 1 ? `bit ${low} is not 0; it is` : `bits ${low + width - 1}:${low} are not 0; they are`;
+    const said = `${bitsText(low, width)} ${width === 1 ? "is not 0; it is" : "are not 0; they are"}`;
     const most = (2 ** below.width - 1) * 2 ** (below.shift ?? 0);
     return { field: "", rule: "unused", text: `${said} ignored; was ${below.name} larger than the ${most} that its field holds?`, severity: "warning" };
   });
@@ -154,7 +163,7 @@ function illegalBits(format, rows, bits) {
     const said = legal.sort(([, one], [, other]) => one - other).map(([value, held]) => (String(held) === value ? value : `${held} (${value})`));
     return { field: name, text: `${name} holds ${stored}; allowed: ${said.join(", ") || "0"}` };
   });
-  const spare = spareBits(format).filter(([low, width]) => taken(bits, low, width)).map(([low, width]) => ({ field: "", text: `${width > 1 ? `bits ${low + width - 1}:${low}` : `bit ${low}`} must be 0` }));
+  const spare = spareBits(format).filter(([low, width]) => taken(bits, low, width)).map(([low, width]) => ({ field: "", text: `${bitsText(low, width)} must be 0` }));
   return [...fields, ...spare].map((each) => ({ ...each, rule: "illegal", severity: "warning" }));
 }
 

@@ -1,11 +1,13 @@
 /** A matrix descriptor, editable both ways; steps along k, and the box of TMA. */
 
-import { encodedDescriptor, explainedDescriptor } from "../descriptors.js";
+import { bitsIn, encodedDescriptor, explainedDescriptor } from "../descriptors.js";
 import { suspicions } from "../suspicions.js";
+import { fieldTable } from "./descriptor_reader.js";
 import { choice, copyButton, fill, h, numberField } from "./dom.js";
 import { hueOf } from "./palette.js";
 
 /** @typedef {import("../images.js").MemoryImage} MemoryImage */
+/** @typedef {import("../index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("../index.d.ts").MemoryFacts} MemoryFacts */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
@@ -33,7 +35,7 @@ export class DescriptorPart {
    */
   update(image, facts, state, depthBytes) {
     const own = image ? encodedDescriptor(image.descriptor(), facts) : 0n;
-    const bits = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? BigInt(state.bits) : own;
+    const bits = bitsIn(state.bits) ?? own;
     if (document.activeElement !== this.input) this.input.value = hex(bits);
     this.error.textContent = "";
     this.#strip(bits, facts);
@@ -44,7 +46,7 @@ export class DescriptorPart {
 
   #typed() {
     const text = this.input.value.trim();
-    if (/^0x[0-9a-f]{1,16}$/i.test(text)) this.store.set({ bits: text.toLowerCase() });
+    if (bitsIn(text) !== null) this.store.set({ bits: text.toLowerCase() });
     else this.error.textContent = `${text || "Nothing"} is not a 64-bit number: write 0x and up to 16 hexadecimal digits.`;
   }
 
@@ -80,24 +82,22 @@ export class DescriptorPart {
         this.error.textContent = error instanceof RangeError ? error.message : String(error);
       }
     };
-    const rows = explained.map(({ field: { name, title, low, width, shift = 0, unit, fixed, cases }, stored, value }, place) => {
+    const titles = Object.fromEntries(facts.swizzles.map((mode) => [mode.name, mode.title]));
+    const editor = (/** @type {FieldValue} */ { field: { name, title, shift = 0, fixed, cases }, value }) => {
       const named = Object.keys(Object.assign({}, ...(cases ?? []).map((each) => each.values ?? {})));
-      const titles = Object.fromEntries(facts.swizzles.map((mode) => [mode.name, mode.title]));
-      const editor =
+      const made =
         fixed !== undefined
           ? h("span", {}, String(fixed))
           : named.length
             ? choice("", named.map((each) => ({ value: each, text: titles[each] ?? each })), String(value), (chosen) => changed(name, chosen))
             : numberField("", Number(value), (chosen) => changed(name, chosen), { min: 0, step: 2 ** shift, "aria-label": title });
-      editor.querySelector("select")?.setAttribute("aria-label", title);
-      const bitsOf = width > 1 ? `${low + width - 1}:${low}` : String(low);
-      return h("tr", {}, h("th", { scope: "row", style: `--hue: ${hueOf(place)}`, title }, name.replaceAll("_", " ")), h("td", {}, bitsOf), h("td", {}, `0x${stored.toString(16)}`), h("td", {}, h("span", { class: "row" }, editor, unit || "")));
-    });
-    const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
+      made.querySelector("select")?.setAttribute("aria-label", title);
+      return made;
+    };
     const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
     const behind = Number(values.start_address) - (other?.start ?? 0);
     const note = behind > 0 ? `It starts ${behind} bytes behind the image, which begins where the swizzle pattern does.` : "The image has another one.";
-    fill(this.fields, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)), other && h("p", { class: "row" }, note, back));
+    fill(this.fields, fieldTable(explained, editor), other && h("p", { class: "row" }, note, back));
   }
 
   /**

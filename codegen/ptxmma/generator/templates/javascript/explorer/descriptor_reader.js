@@ -1,8 +1,11 @@
 /** The bits of any descriptor, by its family and kind. */
 
-import { descriptorFormats, explainedDescriptor } from "../descriptors.js";
+import { bitsOf } from "../arrangements.js";
+import { bitsIn, descriptorFormats, explainedDescriptor } from "../descriptors.js";
 import { choice, fill, h } from "./dom.js";
+import { hueOf } from "./palette.js";
 
+/** @typedef {import("../index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
@@ -22,21 +25,29 @@ export class DescriptorReader {
     const every = descriptorFormats.flatMap((format) => (format.kinds ?? [""]).map((kind) => ({ format, kind, id: `${format.name} ${kind}` })));
     const [name, kind, text = ""] = state.descriptor.split(",");
     const { format, ...chosen } = every.find((each) => each.format.name === name && each.kind === (kind ?? "")) ?? every[0];
-    const bits = /^0x[0-9a-f]{1,16}$/i.test(text) && BigInt(text) < 1n << BigInt(format.bits) ? BigInt(text) : 0n;
+    const bits = bitsIn(text, format.bits);
     const show = (/** @type {string} */ id, /** @type {string} */ word) => this.store.set({ descriptor: `${id.replace(" ", ",")},${word}` });
     const input = h("input", { class: "mono", "aria-label": "Bits", spellcheck: false, value: text || "0x0", onchange: () => show(chosen.id, input.value.trim()) });
-    const rows = explainedDescriptor(format, chosen.kind, bits).map(({ field, stored, value, legal }) => {
-      const last = field.low + field.width - 1;
-      const place = `${field.upper === undefined ? "" : `${field.upper}, `}${field.width > 1 ? `${last}:` : ""}${field.low}`;
-      return h("tr", {}, h("th", { scope: "row", title: field.title }, field.name.replaceAll("_", " ")), h("td", {}, place), h("td", {}, String(stored)), h("td", { class: legal ? "" : "bad" }, legal ? `${value} ${field.unit ?? ""}` : "not legal"));
-    });
-    const head = h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)));
-    const wrong = text && !bits && !/^0x0+$/i.test(text) ? `${text} is not a number of ${format.bits} bits: write 0x and hexadecimal digits.` : "";
+    const wrong = text && bits === null ? `${text} is not a number of ${format.bits} bits: write 0x and hexadecimal digits.` : "";
     fill(
       this.element,
       h("div", { class: "tools" }, choice("Descriptor", every.map(({ format: each, kind: own, id }) => ({ value: id, text: own ? `${each.family} ${own}` : each.title })), chosen.id, (id) => show(id, text)), input),
       h("p", { class: "error", role: "alert" }, wrong),
-      h("div", { class: "fields" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows))),
+      h("div", { class: "fields" }, fieldTable(explainedDescriptor(format, chosen.kind, bits ?? 0n), ({ value, legal }) => (legal ? String(value) : ""))),
     );
   }
+}
+
+/**
+ * The fields of a descriptor: the bits of each, what they hold and what that means.
+ * @param {FieldValue[]} explained
+ * @param {(field: FieldValue) => Node | string} meaning of what a field holds
+ */
+export function fieldTable(explained, meaning) {
+  const rows = explained.map((each, place) => {
+    const { field: { name, title, upper, unit }, stored, legal } = each;
+    const bits = `${upper === undefined ? "" : `${upper}, `}${bitsOf(each.field)}`;
+    return h("tr", {}, h("th", { scope: "row", style: `--hue: ${hueOf(place)}`, title }, name.replaceAll("_", " ")), h("td", {}, bits), h("td", {}, `0x${stored.toString(16)}`), h("td", { class: legal ? "" : "bad" }, h("span", { class: "row" }, meaning(each), h("span", {}, legal ? unit ?? "" : "not legal"))));
+  });
+  return h("table", {}, h("thead", {}, h("tr", {}, ["Field", "Bits", "Holds", "Means"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows));
 }

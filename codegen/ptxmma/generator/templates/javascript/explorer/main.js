@@ -4,7 +4,7 @@ import { database } from "../database.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
-import { describedFamilies, descriptorFormats, memoryFacts, sharedMemoryOf } from "../descriptors.js";
+import { bitsIn, describedFamilies, descriptorFormats, memoryFacts, sharedMemoryOf } from "../descriptors.js";
 import { ConversionView } from "./conversion_view.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
@@ -30,7 +30,8 @@ const reference = document.documentElement.dataset.reference;
 const store = new Store();
 const picker = new Picker(store);
 const search = new SearchBox((set) => {
-  const described = set.bits ? { image: "", family: "", i: describedBy(set.bits, current()) ? store.state.i : describedExample(set.bits) } : {};
+  const bits = bitsIn(set.bits ?? "");
+  const described = bits === null ? {} : { image: "", family: "", i: describedBy(bits, current()) ? store.state.i : describedExample(bits) };
   store.set({ at: "", choose: "", middle: "", ...described, ...set, ...placeOf(set) });
 });
 const matrices = new MatricesView(store);
@@ -94,25 +95,26 @@ function placeOf({ i, v, at }) {
 
 /**
  * Whether an instruction may read a matrix through a descriptor.
- * @param {string} bits
+ * @param {bigint} bits
  * @param {Instruction} instruction
  */
 function describedBy(bits, instruction) {
-  const read = sharedMemoryOf(instruction.family)?.family === describedFamilies(BigInt(bits))[0];
+  const read = sharedMemoryOf(instruction.family)?.family === describedFamilies(bits)[0];
   return read && instruction.forms.some((form) => form.operands.some(({ kind }) => kind === "descriptor" || kind === "shared-descriptor"));
 }
 
 /**
  * An instruction for a descriptor that is shown without one.
- * @param {string} bits
+ * @param {bigint} bits
  */
 function describedExample(bits) {
   return instructionGroups().map((group) => instructionOf(group, group.numbers[group.numbers.length - 1])).find((each) => describedBy(bits, each))?.canonical;
 }
 
 store.follow((state, changed) => {
-  if (/^0x[0-9a-f]{1,16}$/i.test(state.bits) && !state.i) {
-    state.i = describedExample(state.bits) ?? "";
+  const bits = bitsIn(state.bits);
+  if (bits !== null && !state.i) {
+    state.i = describedExample(bits) ?? "";
     changed.add("i");
   }
   const instruction = current();

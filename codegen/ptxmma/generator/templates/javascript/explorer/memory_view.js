@@ -1,7 +1,7 @@
 /** A matrix in shared memory: its image, what accesses cost, its descriptor. */
 
 import { accessPatterns, bankWords } from "../bank_accesses.js";
-import { decodedDescriptor, describedFamilies, memoryFacts, sharedMemoryOf } from "../descriptors.js";
+import { bitsIn, decodedDescriptor, describedFamilies, memoryFacts, sharedMemoryOf } from "../descriptors.js";
 import { elementsTogether, MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
@@ -174,7 +174,7 @@ function imageOptions(facts, instruction, state) {
   const operands = instruction.forms.flatMap((form) => form.operands);
   const { family } = facts;
   const major = majorness || facts.layouts[0].majorness;
-  const fields = /^0x[0-9a-f]{1,16}$/i.test(state.bits) ? decodedDescriptor(BigInt(state.bits), facts) : null;
+  const bits = bitsIn(state.bits), fields = bits === null ? null : decodedDescriptor(bits, facts);
   const wanted = fields ? String(fields.swizzle) : swizzle;
   const usual = facts.reads.find((each) => each.majorness === major)?.swizzles ?? [];
   const canonical = facts.layouts.some((each) => each.majorness === major && each.swizzles.includes(wanted));
