@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -12,10 +16,11 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.cli import main
-from ptxmma.generator import optional_operands
+from ptxmma.generator import json_schema, optional_operands
 from ptxmma.generator.build import build
 from ptxmma.generator.documents import KINDS
 from ptxmma.generator.load import load
+from ptxmma.generator.validity import predicate
 
 _TOY = Path(__file__).parent / "toy"
 
@@ -78,6 +83,77 @@ def test_the_documents_match_the_published_schemas() -> None:
         validators[document.data["kind"]].validate(document.data)
     with pytest.raises(jsonschema.ValidationError, match="colour"):
         validators["targets"].validate({"kind": "targets", "targets": [{"name": "sm_80", "ptx": "7.0", "source": "2", "colour": "red"}]})
+
+
+def test_the_quick_test_of_a_document_is_what_jsonschema_says() -> None:
+    """Of every part of every schema, about parts of documents and slips for them."""
+    wholes = [json_schema.inlined(schema, schema.get("$defs", {})) for schema in json_schema.schemas().values()]
+    schemas = {json.dumps(part): part for whole in wholes for part in _parts(whole) if _is_schema(part)}
+    values = {json.dumps(part): part for document in load(_TOY) for part in _parts(document.data)}
+    values |= {json.dumps(slip): slip for part in [*values.values()] for slip in _slips(part)}
+    values = dict(random.Random(5).sample([*values.items()], 150))
+    value: Any
+    for value in [
+        "",
+        "x" * 300,
+        "1.0",
+        0,
+        -1,
+        2,
+        64,
+        5000,
+        1 << 40,
+        True,
+        None,
+        [],
+        [1, 2],
+        [2, 2],
+        ["b32", "b32"],
+        [[]],
+        {},
+        {"is": "i"},
+        [{"a": True}],
+    ]:
+        values[json.dumps(value)] = value
+    verdicts = Counter[bool]()
+    for schema in schemas.values():
+        suits, validator = predicate(schema), jsonschema.Draft202012Validator(schema)
+        for value in values.values():
+            assert suits(value) == validator.is_valid(value), (schema, value)
+            verdicts[suits(value)] += 1
+    assert min(verdicts.values()) > 1000
+    with pytest.raises(KeyError, match="multipleOf"):
+        predicate({"multipleOf": 2})
+
+
+def _is_schema(part: Any) -> bool:
+    """Tell a schema from the mapping of ``properties``, of which one may be called ``type``."""
+    return isinstance(part, dict) and not part.keys().isdisjoint(_TESTED) and not any(isinstance(part.get(name), dict) for name in _TESTED)
+
+
+#: Keywords of which every schema has one.
+_TESTED = {"type", "anyOf", "enum", "const"}
+
+
+def _parts(data: Any) -> Iterator[Any]:
+    """The data and every part of it."""
+    yield data
+    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _parts(part)
+
+
+def _slips(data: Any) -> Iterator[Any]:
+    """The data with a slip."""
+    if isinstance(data, dict):
+        yield data | {"colour": "red"}
+        yield from ({key: value for key, value in data.items() if key != left_out} for left_out in data)
+        yield from (data | {key: [data[key]]} for key in data)
+    elif isinstance(data, list):
+        yield [*data, True]
+    elif isinstance(data, str):
+        yield from (f".{data}", [data])
+    else:
+        yield str(data)
 
 
 def test_schemas_are_written_elsewhere_only_when_asked_for(tmp_path: Path) -> None:

@@ -7,15 +7,17 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import jsonschema
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptxmma.generator import json_schema
 from ptxmma.generator.documents import KINDS
 from ptxmma.generator.problems import Position, Problem, SpecError
+from ptxmma.generator.short_forms import Schema
+from ptxmma.generator.validity import Predicate, predicate
 from ptxmma.generator.yaml_document import Document, Path_, nearest, read
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 
 class Loaded(NamedTuple):
@@ -82,13 +84,14 @@ def _files(directory: Path) -> dict[str, Path]:
 
 
 @functools.cache
-def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    """The validator of a ``kind`` of document.
+def _schema(kind: str) -> tuple[Schema, Predicate]:
+    """The schema of a ``kind`` of document without references, and the function that tests data.
 
     It is generated from the structs, since the files in ``spec/schema/`` are stale while a field is being added.
     """
     schema = json_schema.schema(kind)
-    return jsonschema.Draft202012Validator(json_schema.inlined(schema, schema.get("$defs", {})))
+    whole = json_schema.inlined(schema, schema.get("$defs", {}))
+    return whole, predicate(whole)
 
 
 def schema_problems(document: Document) -> Iterator[Problem]:
@@ -98,9 +101,13 @@ def schema_problems(document: Document) -> Iterator[Problem]:
         place = document.positions.get(("kind",), top)
         yield Problem(place, f"a document starts with kind: one of {', '.join(KINDS)}")
         return
-    for error in _validator(document.kind).iter_errors(document.data):
-        for deepest in _deepest(error):
-            yield _problem(document, deepest)
+    schema, suits = _schema(document.kind)
+    if not suits(document.data):
+        import jsonschema  # to explain what is wrong
+
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(document.data):
+            for deepest in _deepest(error):
+                yield _problem(document, deepest)
 
 
 def _deepest(error: ValidationError) -> Iterable[ValidationError]:
