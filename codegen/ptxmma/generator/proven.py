@@ -38,6 +38,14 @@ def attached(database: Database) -> dict[str, Witness]:
 # --- from spec/evidence/ ----------------------------------------------------------------------------------------------------
 
 
+def definitions(peers: Witness) -> dict[str, tuple[str, ...]]:
+    """The definitions of other projects that agree with each instruction, by its canonical spelling."""
+    agree: dict[str, list[str]] = defaultdict(list)
+    for line in peers.of(Compared):
+        agree[line.instruction] += [atom for atoms in line.agree.values() for atom in atoms if atom not in line.differ]
+    return {instruction: tuple(atoms) for instruction, atoms in agree.items()}
+
+
 def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     """The evidence of each instruction, layout and erratum of a catalog."""
     assembler, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))
@@ -46,6 +54,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     compared: dict[str, list[Compared]] = defaultdict(list)
     for line in peers.of(Compared):
         compared[line.instruction].append(line)
+    agree = definitions(peers)
     named = {line.instruction: line.atoms for line in every[witnesses.ATOMS].of(witnesses.Named)}
     releases = [tool.name.removeprefix("CUDA ") for tool in assembler.run.tools] if assembler.run else []
     answers = {line.name: _by_release(line.accepted, releases) for line in assembler.of(witnesses.Answer)}
@@ -56,19 +65,19 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
         name = instruction.canonical
         if name not in assembled and name not in executed and name not in compared and name not in named:
             continue
-        answer, ran, definitions = assembled.get(name), executed.get(name), compared.get(name, [])
+        answer, ran, lines = assembled.get(name), executed.get(name), compared.get(name, [])
         stale = [witnesses.ASSEMBLER] if answer and answer.facts != digest.asked(instruction, targets) else []
-        facts = digest.computed(instruction) if ran or definitions else ""
+        facts = digest.computed(instruction) if ran or lines else ""
         stale += [witnesses.SILICON] if ran and ran.facts != facts else []
-        stale += [witnesses.PEERS] if any(line.facts != facts for line in definitions) else []
+        stale += [witnesses.PEERS] if any(line.facts != facts for line in lines) else []
         rows[name] = Row(
             assembled=numbers.get(answer.answer) if answer else None,
             executed=(evidence.Executed(chip=_chip(chip), launches=sum(ran.launches.values()), wrong=ran.wrong, machine=ran.machine),)
             if ran
             else (),
-            # From lists: only then does Python 3.10 return the one empty tuple, which JSON leaves out as the default.
-            peers=tuple([atom for line in definitions for atoms in line.agree.values() for atom in atoms if atom not in line.differ]),
-            differing=tuple([atom for line in definitions for atom in line.differ]),
+            peers=agree.get(name, ()),
+            # From a list: only then does Python 3.10 return the one empty tuple, which JSON leaves out as the default.
+            differing=tuple([atom for line in lines for atom in line.differ]),
             atoms=named.get(name, ()),
             stale=tuple(stale),
         )

@@ -186,13 +186,14 @@ def _sizes(majorness: str, database: DatabaseLike, family: str) -> dict[tuple[in
     Of the many widths that a form has, only the largest: a stride that a narrow operand does not use is meant all the same.
     """
     entries, types = catalog(database), readable(majorness, database, family=family)
-    known: dict[tuple[int, int, int], set[str]] | None = entries.database.memo.get(("described", majorness, family))
-    if known is None:
-        known = entries.database.memo[("described", majorness, family)] = {}
-        for name, each in [*_described(entries, family), *_chosen(entries, family)]:
-            if each.element.name in types:
-                known.setdefault((each.lines, each.depth, each.element.bits), set()).add(f"{each.name.upper()} of {name}")
-    return known
+    memo = entries.database.memo
+    if ("described", family) not in memo:
+        memo["described", family] = [*_described(entries, family), *_chosen(entries, family)]
+    sizes: dict[tuple[int, int, int], set[str]] = {}
+    for name, each in memo["described", family]:
+        if each.element.name in types:
+            sizes.setdefault((each.lines, each.depth, each.element.bits), set()).add(f"{each.name.upper()} of {name}")
+    return sizes
 
 
 def _described(entries: Catalog, family: str) -> Iterator[tuple[str, Multiplicand]]:

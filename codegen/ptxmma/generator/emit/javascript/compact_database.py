@@ -14,6 +14,7 @@ import msgspec
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.conversion.exchanges import TEXTS
+from ptxmma.catalog.evidence.witnesses import PEERS
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import header, type_qualifiers
 from ptxmma.catalog.names.links import first_matrix
@@ -23,6 +24,7 @@ from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
 from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, template, without_empty
+from ptxmma.generator.proven import attached, definitions
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
 
@@ -82,6 +84,7 @@ class _Rows:
         self._numbers: dict[tuple[int, ...], int] = {}
         self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
+        self._definitions = definitions(attached(catalog.database)[PEERS])
         self.shared = {name: Interned() for name in names}
         self.shared["operand_types"].number("")  # an operand without elements has type 0
 
@@ -118,11 +121,32 @@ class _Rows:
             "calls": ";".join(forms),
             "accepted": self._accepted(last),
             "headers": template(header(last), _types(last)),
-            "peers": _alike(group),
+            "peers": self._alike(group),
         }
         if last.sparse:
             shared["patterns"] = self._pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}
+
+    def _alike(self, group: Sequence[Instruction]) -> list[str]:
+        """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges and ``{atype}`` for that type.
+
+        Raises:
+            ValueError: another number has other definitions.
+        """
+        ranging = next(iter(group[-1].variant.ranging), "")
+
+        def names(instruction: Instruction) -> list[str]:
+            types = _types(instruction)
+            peers = [template(peer, types) for peer in self._definitions.get(instruction.canonical, ())]
+            if not ranging:
+                return peers
+            number = re.compile(rf"(?<=x){instruction.extents[ranging]}(?=x)")
+            return [number.sub(f"{{{ranging}}}", peer) for peer in peers]
+
+        known = {tuple(names(instruction)) for instruction in group}
+        if len(known) > 1:
+            raise ValueError(f"{group[-1].canonical}: other numbers of {ranging} have other definitions in {known}")
+        return list(known.pop())
 
     def _accepted(self, instruction: Instruction) -> list[Any]:
         """The first version, the targets, and versions of targets that differ.
@@ -197,28 +221,6 @@ def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
 
 def _points(form: Form) -> int:
     return math.prod(len(each_number(form, name)) for name in form.ranges)
-
-
-def _alike(group: Sequence[Instruction]) -> list[str]:
-    """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges and ``{atype}`` for that type.
-
-    Raises:
-        ValueError: another number has other definitions.
-    """
-    ranging = next(iter(group[-1].variant.ranging), "")
-
-    def names(instruction: Instruction) -> list[str]:
-        types = _types(instruction)
-        peers = [template(peer, types) for peer in instruction.evidence.peers]
-        if not ranging:
-            return peers
-        number = re.compile(rf"(?<=x){instruction.extents[ranging]}(?=x)")
-        return [number.sub(f"{{{ranging}}}", peer) for peer in peers]
-
-    known = {tuple(names(instruction)) for instruction in group}
-    if len(known) > 1:
-        raise ValueError(f"{group[-1].canonical}: other numbers of {ranging} have other definitions in {known}")
-    return list(known.pop())
 
 
 def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
