@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.variants import Variant, expand
@@ -48,15 +47,15 @@ def _of_products(spec: Spec) -> Iterator[TensorPlaces]:
     """The operands of products, those once that agree in all that conditions test and formulas of layouts read."""
     if not spec.tensor_layouts or spec.tensor_products is None:
         return
-    tested, read = _tests(entry.of for entry in spec.tensor_layouts), _read_by_kind(spec)
+    read = _read_by_kind(spec)
     products: set[tuple[object, ...]] = set()
-    for opcode, types, operands in _typed(spec, spec.tensor_products):
+    for opcode, types, operands in _typed(spec, spec.tensor_products, read):
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             product = resolution.Product(opcode, choice)
-            sizes, answers = resolution.sizes(spec, product), _answers(tested, product.facts)
+            facts = {**product.facts, **resolution.sizes(spec, product)}
             for kind, matrix in operands:
-                numbers = sizes | resolution.element_bits(spec, product, matrix) if read[kind] >= _OF_ELEMENTS else sizes
-                alike = (kind, matrix, answers, *map(numbers.get, read[kind]))
+                known = {**facts, **resolution.element_bits(spec, product, matrix)} if read[kind] >= _OF_ELEMENTS else facts
+                alike = (kind, matrix, *map(known.get, read[kind]))
                 if alike not in products:
                     products.add(alike)
                     if placed := resolution.places(spec, product, kind, matrix):
@@ -77,22 +76,38 @@ def _read_by_kind(spec: Spec) -> dict[str, set[str]]:
     return names
 
 
-def _typed(spec: Spec, rules: TensorProducts) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
-    """Opcodes with element types and operands, those once that have the same sizes and of which the same conditions hold."""
-    kinds = {entry.operand for entry in spec.tensor_layouts}
-    sizing = _tests([*(entry.when for entry in spec.types.containers), *(entry.of for entry in spec.granularities)])
-    tests = sizing.union(_tests(entry.of for entry in spec.tensor_layouts), _tests(product_rules.conditions(rules)))
+def _typed(
+    spec: Spec, rules: TensorProducts, read: Mapping[str, set[str]]
+) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
+    """Opcodes with element types and operands, those once that have the same sizes and agree in what layouts of their kind read."""
+    sizing = _tests(
+        [
+            *product_rules.conditions(rules),
+            *(entry.when for entry in spec.types.containers),
+            *(entry.of for entry in spec.granularities),
+        ]
+    )
     known: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
         for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
-            described = [operand for operand in resolution.described(opcode) if operand[0] in kinds]
+            described = [operand for operand in resolution.described(opcode) if operand[0] in read]
             for types in product_rules.typed(rules, opcode.facts):
                 facts = {**opcode.facts, **types}
-                widths = [layouts.container_bits(spec, element, facts) for element in types.values()]
-                alike = (*opcode.extents.items(), *widths, _answers(tests, facts))
-                if operands := [operand for operand in described if (*operand, *alike) not in known]:
-                    known.update((*operand, *alike) for operand in operands)
+                sizes, operands = (*opcode.extents.items(), *_answers(sizing, facts)), []
+                for kind, matrix in described:
+                    element = _width(spec, types.get(f"{matrix}type", "")) if read[kind] >= _OF_ELEMENTS else ()
+                    alike = (kind, matrix, *element, *sizes, *map(facts.get, read[kind]))
+                    if alike not in known:
+                        known.add(alike)
+                        operands.append((kind, matrix))
+                if operands:
                     yield opcode, types, operands
+
+
+def _width(spec: Spec, element: str) -> tuple[object, ...]:
+    """The facts that decide on the bits of elements of a type: its own bits, and the containers that it may sit in."""
+    bits = [entry.bits for entry in spec.types.elements if entry.name == element]
+    return (*bits, *(element in entry.elements for entry in spec.types.containers))
 
 
 def _tests(conditions: Iterable[Sequence[Condition]]) -> frozenset[_Test]:
