@@ -686,7 +686,11 @@ class Pressed(NamedTuple):
     @property
     def front(self) -> str:
         taste = "" if self.taste == "sour" else ", PTXMMA_PRESS_SWEET"  # the first of them may be left out
-        return f"ptxmma::press<ptxmma::shape<{self.m}, {self.n}>, ptxmma::i32, ptxmma::{self.atype}, ptxmma::{self.btype}{taste}>"
+        return f"ptxmma::press<ptxmma::shape<{self.m}, {self.n}>, {self.types}{taste}>"
+
+    @property
+    def types(self) -> str:
+        return f"ptxmma::i32, ptxmma::{self.atype}, ptxmma::{self.btype}"
 
 
 EVERY_PRESSED = [Pressed(*each) for each in itertools.product(("sour", "sweet"), (16, 32), range(64, 513, 64), ("i8", "n8"), ("i8", "n8"))]
@@ -725,6 +729,33 @@ def test_c_and_cpp_write_the_descriptor_of_every_product(out: Path, cxx: str, tm
     ]
     source = "".join(f"{line}\n" for line in ["#include <ptxmma/cuda/press_calls.cuh>", *lines])
     (tmp_path / "press.cpp").write_text(source, encoding="utf-8")
+    command = [cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{out}/generated/include", str(tmp_path / "press.cpp")]
+    subprocess.run(command, check=True)
+
+
+def test_a_qualifier_of_any_name_decides_on_the_descriptor(cxx: str, tmp_path: Path) -> None:
+    """With kinds, the taste of ``press`` decides on K in C, and comes after the shape in C++."""
+    spec, out = tmp_path / "spec", tmp_path / "out"
+    shutil.copytree(_ODD, spec)
+    text = (spec / "instructions/press.yaml").read_text(encoding="utf-8")
+    for old, new in (
+        ('    bits: 32\n    spare: "zero"', '    qualifier: "taste"\n    kinds: ["sour", "sweet"]\n    bits: 32\n    spare: "zero"'),
+        ('[{values: {"32": 1, "64": 0}}]', '[{when: {taste: "sour"}, values: {"32": 1}}, {when: {taste: "sweet"}, values: {"64": 0}}]'),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (spec / "instructions/press.yaml").write_text(text, encoding="utf-8")
+    result = _run("generate", "--spec", spec, "--out", out)
+    assert result.exit_code == 0, result.output
+    lines = ["#include <ptxmma/cuda/press_calls.cuh>"]
+    for each in (Pressed("sour", 16, 128, "i8", "n8"), Pressed("sweet", 32, 512, "n8", "i8")):
+        product, other = each.resolved(out / "generated/database/ptxmma.json"), {"sour": "sweet", "sweet": "sour"}[each.taste]
+        assert instruction_of_product(product) == each.recipe()
+        front = type_of_product(product)
+        assert front == f"ptxmma::press<ptxmma::shape<{each.m}, {each.n}>, PTXMMA_PRESS_{each.taste.upper()}, {each.types}>"
+        own, wrong = (f"ptxmma_press_recipe_is_legal(PTXMMA_PRESS_{taste.upper()}, {each.recipe():#x}u)" for taste in (each.taste, other))
+        lines.append(f'static_assert({front}::instruction() == {each.recipe():#x}u && {own} && !{wrong}, "");')
+    (tmp_path / "press.cpp").write_text("\n".join(lines), encoding="utf-8")
     command = [cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{out}/generated/include", str(tmp_path / "press.cpp")]
     subprocess.run(command, check=True)
 

@@ -695,6 +695,18 @@ def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
             'operands: "out"',
             r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has none",
         ),
+        (
+            "press",
+            '    spare: "zero"',
+            '    kinds: ["sour", "sweet"]\n    spare: "zero"',
+            r"press.yaml:\d+:\d+: .*kinds are values of a qualifier; give both qualifier and kinds, or leave both out",
+        ),
+        (
+            "press",
+            '    spare: "zero"',
+            '    qualifier: "taste"\n    kinds: ["sweet"]\n    spare: "zero"',
+            r"press.yaml:\d+:\d+: no instruction descriptor of the family 'press' is for 'sour'",
+        ),
     ],
 )
 def test_a_wrong_address_or_operation_is_an_error_with_a_place(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:

@@ -1000,6 +1000,7 @@ CREATE TABLE descriptors (
   "title" TEXT NOT NULL,
   "describes" TEXT NOT NULL,
   "family" TEXT NOT NULL,
+  "qualifier" TEXT NOT NULL,  -- the qualifier of an instruction that decides on the format; "" for none
   "bits" TEXT NOT NULL,
   "spare" TEXT NOT NULL,
   "source" TEXT NOT NULL,
@@ -7531,13 +7532,13 @@ INSERT INTO product_scale_targets VALUES
 (7,0,'sm_107f');
 
 INSERT INTO descriptors VALUES
-('descriptor','Matrix descriptor of wgmma','matrix','wgmma',64,'ignored','9.7.15.5.1.2.2',0),
-('tcgen05_descriptor','Matrix descriptor of tcgen05','matrix','tcgen05',64,'zero','9.7.16.4.1',1),
-('tcgen05_instruction','Instruction descriptor of kinds without block scaling','instruction','tcgen05',32,'zero','9.7.16.4.2',2),
-('tcgen05_instruction_mxf8f6f4','Instruction descriptor of kind::mxf8f6f4','instruction','tcgen05',32,'zero','9.7.16.4.2',3),
-('tcgen05_instruction_mxf4','Instruction descriptor of kind::mxf4 and kind::mxf4nvf4','instruction','tcgen05',32,'zero','9.7.16.4.2',4),
-('tcgen05_zero_column_mask','Zero-column mask descriptor','columns','tcgen05',64,'zero','9.7.16.4.3',5),
-('spcompress','Sparsity descriptor of spcompress','sparsity','spcompress',32,'zero','PTX ISA 9.4, 9.7.10.30, Table 38',6);
+('descriptor','Matrix descriptor of wgmma','matrix','wgmma','',64,'ignored','9.7.15.5.1.2.2',0),
+('tcgen05_descriptor','Matrix descriptor of tcgen05','matrix','tcgen05','',64,'zero','9.7.16.4.1',1),
+('tcgen05_instruction','Instruction descriptor of kinds without block scaling','instruction','tcgen05','kind',32,'zero','9.7.16.4.2',2),
+('tcgen05_instruction_mxf8f6f4','Instruction descriptor of kind::mxf8f6f4','instruction','tcgen05','kind',32,'zero','9.7.16.4.2',3),
+('tcgen05_instruction_mxf4','Instruction descriptor of kind::mxf4 and kind::mxf4nvf4','instruction','tcgen05','kind',32,'zero','9.7.16.4.2',4),
+('tcgen05_zero_column_mask','Zero-column mask descriptor','columns','tcgen05','',64,'zero','9.7.16.4.3',5),
+('spcompress','Sparsity descriptor of spcompress','sparsity','spcompress','',32,'zero','PTX ISA 9.4, 9.7.10.30, Table 38',6);
 
 INSERT INTO descriptor_kinds VALUES
 ('tcgen05_instruction',0,'kind::tf32'),

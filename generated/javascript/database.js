@@ -3581,16 +3581,27 @@ export const database = {
    "name": "tcgen05_instruction",
    "title": "Instruction descriptor of kinds without block scaling",
    "family": "tcgen05",
+   "qualifier": "kind",
    "kinds": ["kind::tf32","kind::f16","kind::f8f6f4","kind::i8","kind::ti16"],
    "bits": 32,
    "spare": "zero",
    "fields": "10+14"
   },
-  {"name":"tcgen05_instruction_mxf8f6f4","title":"Instruction descriptor of kind::mxf8f6f4","family":"tcgen05","kinds":["kind::mxf8f6f4"],"bits":32,"spare":"zero","fields":"11 24+7 20 31+5"},
+  {
+   "name": "tcgen05_instruction_mxf8f6f4",
+   "title": "Instruction descriptor of kind::mxf8f6f4",
+   "family": "tcgen05",
+   "qualifier": "kind",
+   "kinds": ["kind::mxf8f6f4"],
+   "bits": 32,
+   "spare": "zero",
+   "fields": "11 24+7 20 31+5"
+  },
   {
    "name": "tcgen05_instruction_mxf4",
    "title": "Instruction descriptor of kind::mxf4 and kind::mxf4nvf4",
    "family": "tcgen05",
+   "qualifier": "kind",
    "kinds": ["kind::mxf4","kind::mxf4nvf4"],
    "bits": 32,
    "spare": "zero",

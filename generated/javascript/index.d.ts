@@ -376,6 +376,7 @@ export interface DescriptorFormat {
   name: string;
   title: string;
   family: string;
+  qualifier?: string;
   kinds?: string[];
   bits: number;
   spare: "ignored" | "zero";

@@ -163,7 +163,7 @@ _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "element": lambda catalog: [entry.name for entry in catalog.database.spec.types.elements],
     "shape": _shapes,
     "sparsity": lambda catalog: dict.fromkeys(entry.version for entry in _sparsities(catalog.database.spec)),
-    "kind": lambda catalog: [kind.removeprefix("kind::") for format in catalog.database.spec.descriptors for kind in format.kinds],
+    "kind": lambda catalog: [kind for format in catalog.database.spec.descriptors for kind in format.short_kinds],
 }
 
 

@@ -57,12 +57,27 @@ class DescriptorFormat(Entry, frozen=True, kw_only=True):
     title: Text
     describes: Literal["matrix", "instruction", "columns", "sparsity"]  # the thing that it describes to an instruction
     family: Name  # "tcgen05": the family of the instructions that read it, or the start of their families
-    kinds: tuple[Name, ...] = ()  # the values of the qualifier "kind" for which it is; for all if empty
+    qualifier: Annotated[str, Meta(description='the qualifier of an instruction that decides on the format; "" for none')] = ""  # "kind"
+    kinds: tuple[Name, ...] = ()  # the values of that qualifier for which it is; for all if empty
     bits: Literal[32, 64]
     spare: Literal["ignored", "zero"]  # the treatment of bits that belong to no field
     fields: Annotated[tuple[DescriptorField, ...], SOME]
     notes: tuple[Statement, ...] = ()
     source: Source
+
+    def __post_init__(self) -> None:
+        """Kinds are values of a qualifier."""
+        if bool(self.qualifier) != bool(self.kinds):
+            raise ValueError("kinds are values of a qualifier; give both qualifier and kinds, or leave both out")
+
+    @property
+    def short_kinds(self) -> dict[str, str]:
+        """The kinds by their names without the qualifier's: ``{"f16": "kind::f16"}``."""
+        return {kind.removeprefix(f"{self.qualifier}::"): kind for kind in self.kinds}
+
+    def chosen_by(self, kind: str) -> dict[str, str]:
+        """The fact that the cases of fields test for a kind: ``{"kind": "kind::f16"}``; none where the format has no kinds."""
+        return {self.qualifier: kind} if self.qualifier else {}
 
 
 class MaskExample(Entry, frozen=True, kw_only=True):

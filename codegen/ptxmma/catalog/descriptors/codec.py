@@ -179,7 +179,7 @@ class Codec:
 
     @property
     def _facts(self) -> _Facts:
-        return {"kind": self.kind}
+        return {**self.format.chosen_by(self.kind)}
 
     def _cases(self, field: DescriptorField, facts: Mapping[str, Value], *, anywhere: bool = False) -> Iterator[FieldCase]:
         """The cases that apply; ``anywhere``: to any target."""

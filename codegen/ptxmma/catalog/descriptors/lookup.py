@@ -22,8 +22,6 @@ from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.requirements import accepting
 from ptxmma.model import DescriptorFormat
 
-_KIND = "kind::"
-
 
 def check_target(format: DescriptorFormat, kind: str, target: str, database: DatabaseLike) -> None:
     """Check that a target has an instruction that reads a format; ``kind`` is the instruction's, or empty for any.
@@ -54,17 +52,17 @@ def codec(describes: str, family: str = "", *, kind: str = "", target: str | Non
         ValueError: the family has no such descriptor, an unknown kind or target, or a target without instructions that read it.
     """
     spec = catalog(database).database.spec
-    spelled = kind if kind.startswith(_KIND) or not kind else _KIND + kind
     formats = [each for each in spec.descriptors if each.describes == describes and (not family or reads(family, each.family))]
     if not formats:
         known = dict.fromkeys(each.describes for each in spec.descriptors if not family or reads(family, each.family))
         raise ValueError(f"{family or 'the spec'} has no descriptor that describes {describes!r}; it has: {', '.join(known) or 'none'}")
     if not family:
-        family = next((each.family for each in formats if spelled in (each.kinds or ("",))), formats[0].family)
+        family = next((each.family for each in formats if kind in (*each.short_kinds, *(each.kinds or ("",)))), formats[0].family)
         formats = [each for each in formats if each.family == family]
-    kinds = [each for format in formats for each in format.kinds]
-    if spelled not in (kinds or [""]):
-        known_kinds = ", ".join(each.removeprefix(_KIND) for each in kinds)
+    kinds = {short: each for format in formats for short, each in format.short_kinds.items()}
+    spelled = kinds.get(kind, kind)
+    if spelled not in (kinds.values() or [""]):
+        known_kinds = ", ".join(kinds)
         raise ValueError(
             f"{'unknown kind ' + repr(kind) if kind else 'the descriptor depends on the kind'}; known: {known_kinds}"
             if kinds
@@ -158,5 +156,7 @@ def misplaced(product: Instruction, fields: Mapping[str, Value]) -> Iterator[str
 
 def codec_of(instruction: Instruction, target: str | None = None) -> Codec:
     """The codec of the instruction descriptor of an instruction, as :func:`codec` has it."""
-    kind = instruction.qualifiers.get("kind", "")
-    return codec("instruction", instruction.variant.instruction.family, kind=kind, target=target, database=instruction.database)
+    spec, family = instruction.database.spec, instruction.variant.instruction.family
+    deciding = (each.qualifier for each in spec.descriptors if each.describes == "instruction" and reads(family, each.family))
+    kind = instruction.qualifiers.get(next(deciding, ""), "")
+    return codec("instruction", family, kind=kind, target=target, database=instruction.database)

@@ -47,9 +47,14 @@ class ProductFamily:
         stating = msgspec.structs.replace(self.rules, limits=())  # which an option may leave or not
         read = {name for of in product_rules.conditions(stating) for when in of for name in when}
         read |= {name for layout in self.layouts for when in layout.of for name in when}
-        read |= {"kind"} if any(format.kinds for format in formats) else set()
+        read |= {self.kind} if self.kind else set()
         self.options = tuple(sorted(name for name in known - read if self._is_flag(name, known & read)))
         self.qualifiers = tuple(sorted(name for name in known - set(self.options) if name in read or self._varies(name, known & read)))
+
+    @property
+    def kind(self) -> str:
+        """The qualifier that decides on the format of its descriptors; ``""`` for none."""
+        return self.formats[0].qualifier
 
     @property
     def header(self) -> str:
@@ -99,7 +104,7 @@ class ProductFamily:
         names = dict.fromkeys(each.variant.instruction.name for each in self.opcodes)
         every = {"opcode": {enumerator(name): name for name in names}}
         for qualifier in self.qualifiers:
-            kinds = [kind for format in self.formats for kind in format.kinds] if qualifier == "kind" else []
+            kinds = [kind for format in self.formats for kind in format.kinds] if qualifier == self.kind else []
             values = kinds or sorted({each.qualifiers.get(qualifier, "") for each in self.opcodes})
             every[qualifier] = {self.enumerator(qualifier, value): value for value in values}
         return every
@@ -211,7 +216,7 @@ def product_of_type(catalog: Catalog, text: str) -> Instruction | None:
         template = next((word for word in words if word in stems or word == f"{family.stem}_product"), None)
         if template is None:
             continue
-        usual = {name: family.usual(name) for name in family.qualifiers if name != "kind"}
+        usual = {name: family.usual(name) for name in family.qualifiers if name != family.kind}
         chosen = usual | ({"opcode": stems[template]} if template in stems else {}) | _chosen(family, text)
         opcode = family.plain.get(tuple(chosen.get(name, "") for name in ("opcode", *family.qualifiers)))
         return opcode and opcode.resolved(**_sizes(shape[1]), **_types(catalog, opcode, text[shape.end() :]))
@@ -235,7 +240,7 @@ def type_of_product(instruction: Instruction) -> str:
     sizes = [str(chosen[name]) for name in "mnk" if name != "k" or chosen["k"] != legal[0]["k"]]
     given = {name: family.enumerator(name, value) for name, value in family.values(instruction).items()}
     usual = {name: family.enumerator(name, family.usual(name)) for name in given}
-    arguments = [f"ptxmma::shape<{', '.join(sizes)}>", *([given.pop("kind")] if "kind" in given else [])]
+    arguments = [f"ptxmma::shape<{', '.join(sizes)}>", *([given.pop(family.kind)] if family.kind in given else [])]
     arguments += [f"ptxmma::{identifier(types[name])}" for name in TYPES]
     given["stype"], usual["stype"] = (f"ptxmma::{identifier(name)}" for name in (str(chosen.get("stype") or USUAL_SCALE), USUAL_SCALE))
     while given and given[last := next(reversed(given))] == usual[last]:

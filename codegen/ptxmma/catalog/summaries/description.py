@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import evidence
-from ptxmma.catalog.descriptors.lookup import of_product
+from ptxmma.catalog.descriptors.lookup import codec_of, of_product
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.instructions import Instruction, Missing, OperandForm
 from ptxmma.catalog.layouts.expressions import both_ways
@@ -229,8 +229,9 @@ def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
     """The instruction descriptor of a product, with what it leaves open as 0; None without one."""
     if not instruction.variant.chosen:
         return None
-    kind = instruction.qualifiers.get("kind", "")
-    return {"kind": kind.removeprefix("kind::"), "bits": f"{of_product(instruction):#010x}"}
+    codec = codec_of(instruction)
+    kind = next((short for short, kind in codec.format.short_kinds.items() if kind == codec.kind), "")
+    return {"kind": kind, "bits": f"{of_product(instruction):#010x}"}
 
 
 def _cplusplus(instruction: Instruction) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def _reached(tested: Mapping[str, set[str]], name: str) -> set[str]:
 
 
 def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:
-    tested = {field.name: {key for case in field.cases for when in case.when for key in when} - {"kind"} for field in format.fields}
+    tested = {
+        field.name: {key for case in field.cases for when in case.when for key in when} - {format.qualifier} for field in format.fields
+    }
     for index, field in enumerate(format.fields):
         most = (1 << field.width + (field.upper is not None)) - 1
         place = ("descriptors", number, "fields", index)
@@ -69,8 +71,8 @@ def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Itera
                 if stored > most:
                     yield Problem(context.at(*here, "values", name), f"{field.name!r} holds at most {most}")
             for when in case.when:
-                yield from context.known("kind", map(str, when.get("kind", ())), format.kinds, *here, "when")
-                yield from context.known("field", when.keys() - {"kind"}, tested, *here, "when")
+                yield from context.known("kind", map(str, when.get(format.qualifier, ())), format.kinds, *here, "when")
+                yield from context.known("field", when.keys() - {format.qualifier}, tested, *here, "when")
                 if circle := [key for key in when if field.name in _reached(tested, key)]:
                     yield Problem(context.at(*here, "when"), f"{field.name!r} depends on itself: {circle[0]!r} depends on it")
 

@@ -79,8 +79,9 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
     """Every product of an instruction has an instruction descriptor, and its columns fall into the parts of its mask."""
     formats, seen = _read(context, entry, "instruction"), set[object]()
     tested = {number: _tested(each) for number, each in formats.items()}
+    qualifier = next((each.qualifier for each in formats.values()), "")
     for variant in expand(entry):
-        kind = str(variant.facts.get("kind", ""))
+        kind = str(variant.facts.get(qualifier, ""))
         number = next((number for number, each in formats.items() if kind in (each.kinds or (kind,))), None)
         if number is None:
             here, message = context.at("instructions", index), f"no instruction descriptor of the family {entry.family!r} is for {kind!r}"

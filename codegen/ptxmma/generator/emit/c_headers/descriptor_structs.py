@@ -74,12 +74,13 @@ def struct(spec: Spec, format: DescriptorFormat) -> Struct:
     )
 
 
-def kinds(formats: Iterable[DescriptorFormat]) -> dict[str, list[str]]:
-    """The kinds on which formats depend, by the family whose qualifier they are."""
-    families: dict[str, list[str]] = {}
+def kinds(formats: Iterable[DescriptorFormat]) -> dict[tuple[str, str], list[str]]:
+    """The kinds on which formats depend, by the family and its qualifier whose values they are."""
+    families: dict[tuple[str, str], list[str]] = {}
     for format in formats:
-        families.setdefault(format.family, []).extend(format.kinds)
-    return {family: list(dict.fromkeys(names)) for family, names in families.items() if names}
+        if format.kinds:
+            families.setdefault((format.family, format.qualifier), []).extend(format.kinds)
+    return {place: list(dict.fromkeys(names)) for place, names in families.items()}
 
 
 def bit_text(field: DescriptorField) -> str:
@@ -179,15 +180,11 @@ def _size_checks(spec: Spec, format: DescriptorFormat, kind: str) -> Iterator[Ch
     """A condition for M and N together: some product of the kind has them, with any of its opcodes and depths."""
     fields = {field.name: field for field in format.fields}
     products = spec.tensor_products
-    if (
-        products is None
-        or not {"m", "n"} <= fields.keys()
-        or not any(_fits(row.of, **({"kind": kind} if kind else {})) for row in products.types)
-    ):
+    if products is None or not {"m", "n"} <= fields.keys() or not any(_fits(row.of, **format.chosen_by(kind)) for row in products.types):
         return
     readers = [entry for entry in spec.instructions if entry.operation == OPERATION and reads(entry.family, format.family)]
-    names = [entry.name for entry in readers if not kind or any(kind in form.qualifiers.get("kind", ()) for form in entry.forms)]
-    rows = [row for row in products.shapes if any(_fits(row.of, **({"kind": kind} if kind else {}), name=name) for name in names)]
+    names = [entry.name for entry in readers if not kind or any(kind in form.qualifiers.get(format.qualifier, ()) for form in entry.forms)]
+    rows = [row for row in products.shapes if any(_fits(row.of, **format.chosen_by(kind), name=name) for name in names)]
     columns: dict[int, set[int]] = {}
     for row in rows:
         numbers = {number for span in row.n for number in range(span.first, span.last + 1, span.step)}

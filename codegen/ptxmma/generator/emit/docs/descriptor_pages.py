@@ -90,34 +90,36 @@ def _range(low: int, width: int) -> str:
 
 def _table(format: DescriptorFormat) -> str:
     rows = [
-        (bits(field), rest.code(field.name), rest.text(field.title), _values(field), rest.source(field.source)) for field in format.fields
+        (bits(field), rest.code(field.name), rest.text(field.title), _values(format, field), rest.source(field.source))
+        for field in format.fields
     ]
     return rest.table(("Bits", "Field", "Meaning", "Holds", "Source"), rows)
 
 
-def _values(field: DescriptorField) -> str:
+def _values(format: DescriptorFormat, field: DescriptorField) -> str:
     """The content of a field: the number of each named value, else the encoding of a number."""
     if field.fixed is not None:
         return f"always {field.fixed:#0{field.width + 2}b}"
     named = [case for case in field.cases if case.values]
     if named:
-        return "\n\n".join(_case(case) for case in named)
+        return "\n\n".join(_case(format, case) for case in named)
     less = f"{field.unit or 'value'} - {field.less}" if field.less else field.unit or "value"
     text = f"{less} >> {field.shift}" if field.shift else less if field.less else "0 or 1" if field.width == 1 else "the value itself"
-    conditions = "; ".join(_where(case) for case in field.cases)
+    conditions = "; ".join(_where(format, case) for case in field.cases)
     return f"{text} {conditions}" if conditions else text
 
 
-def _case(case: FieldCase) -> str:
+def _case(format: DescriptorFormat, case: FieldCase) -> str:
     pairs = ", ".join(f"{rest.code(name)} = {stored}" for name, stored in sorted(case.values.items(), key=lambda item: item[1]))
-    where = _where(case)
+    where = _where(format, case)
     return f"{pairs}{where and ' '}{where}"
 
 
-def _where(case: FieldCase) -> str:
+def _where(format: DescriptorFormat, case: FieldCase) -> str:
     """The condition under which a case applies, in words."""
-    kinds = " or ".join(rest.codes(f".{kind}" for kind in when["kind"]) for when in case.when if "kind" in when)
-    others = [{key: values for key, values in when.items() if key != "kind"} for when in case.when]
+    qualifier = format.qualifier
+    kinds = " or ".join(rest.codes(f".{kind}" for kind in when[qualifier]) for when in case.when if qualifier in when)
+    others = [{key: values for key, values in when.items() if key != qualifier} for when in case.when]
     parts = [f"with {kinds}"] if kinds else []
     parts += [f"where {rest.condition(others)}"] if any(others) else []
     parts += [f"on {' and '.join(case.targets)}"] if case.targets else []

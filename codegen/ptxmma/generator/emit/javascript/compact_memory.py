@@ -23,7 +23,7 @@ def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
     written = []
     for format in formats:
         numbers = runs([fields.number(_field(field, cases)) for field in format.fields])
-        about = without_empty(kinds=format.kinds, bits=format.bits, spare=format.spare)
+        about = without_empty(qualifier=format.qualifier, kinds=format.kinds, bits=format.bits, spare=format.spare)
         written.append({"name": format.name, "title": format.title, "family": format.family} | about | {"fields": numbers})
     return {"descriptors": written, "fields": table(fields.values), "cases": table(cases.values)} if written else {}
 

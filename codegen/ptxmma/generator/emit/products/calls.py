@@ -188,7 +188,7 @@ class Options:
 
     def _checked(self) -> Iterator[dict[str, str]]:
         """The condition under which a product has an option, and the message where it lacks it."""
-        kinds = list(dict.fromkeys(entry.qualifiers.get("kind", "") for entry in self._family.callable))
+        kinds = list(dict.fromkeys(entry.qualifiers.get(self._family.kind, "") for entry in self._family.callable))
         for name, field in self._fields.items():
             yield self._check(name, {"": [kind for kind in kinds if self._has(field, kind)]})
             if numbers := _numbers(field):
@@ -197,14 +197,14 @@ class Options:
                 yield {"given": self._given(name), "condition": legal, "words": f"{name} is one of {', '.join(numbers)}"}
         for option in self._family.options:
             having = [entry for entry in self._family.callable if entry.qualifiers.get(option)]
-            yield self._check(option, _by_name(having), *self._limited(option, having))
+            yield self._check(option, self._by_name(having), *self._limited(option, having))
         for tag in self._immediates:
             kinds_of = (
                 entry
                 for entry in self._family.callable
                 if any(identifier(each.name) == tag for form in entry.forms for each in form.operands)
             )
-            yield self._check(tag, _by_name(kinds_of))
+            yield self._check(tag, self._by_name(kinds_of))
 
     def _limited(self, option: str, having: Sequence[Instruction]) -> tuple[str, str]:
         """The demands of an option on the product beyond its opcode: in C++, and in words."""
@@ -228,18 +228,31 @@ class Options:
         together: dict[tuple[str, ...], list[str]] = {}
         for name, own in rows.items():
             together.setdefault(tuple(filter(None, own)), []).append(name)
+        qualifier = self._family.kind
         conditions: list[Condition] = [
-            {**({"name": tuple(names)} if any(names) else {}), **({"kind": own} if own else {})} for own, names in together.items()
+            {**({"name": tuple(names)} if any(names) else {}), **({qualifier: own} if own else {})} for own, names in together.items()
         ]
         text = "; or ".join(" with ".join(filter(None, (" and ".join(names), ", ".join(own)))) for own, names in together.items())
         condition = any_of(conditions, self._facts) if all(conditions) else "1"
         return {"given": self._given(tag), "condition": f"({condition}){also}", "words": f"{tag} is for {text}{words}"}
 
+    def _by_name(self, entries: Iterable[Instruction]) -> dict[str, list[str]]:
+        """The kinds of opcodes, by the instruction's name."""
+        rows: dict[str, list[str]] = {}
+        for entry in entries:
+            own, kind = rows.setdefault(entry.variant.instruction.name, []), entry.qualifiers.get(self._family.kind, "")
+            own += [kind] * (kind not in own)
+        return rows
+
     def _has(self, field: DescriptorField, kind: str) -> bool:
         """Return whether the instruction descriptors of a kind have a field."""
         formats = [format for format in self._family.formats if not format.kinds or kind in format.kinds]
-        own = (each for format in formats for each in format.fields if each.name == field.name)
-        return any(not each.cases or any(matches(case.when, {"kind": kind}) for case in each.cases) for each in own)
+        return any(
+            not each.cases or any(matches(case.when, format.chosen_by(kind)) for case in each.cases)
+            for format in formats
+            for each in format.fields
+            if each.name == field.name
+        )
 
 
 def taken_hints(members: Iterable[Instruction]) -> str:
@@ -258,12 +271,3 @@ def _these(hints: Sequence[str]) -> str:
 def _numbers(field: DescriptorField) -> dict[str, int]:
     """The values of a field that are numbers, with what it holds for each."""
     return {value: stored for case in field.cases for value, stored in case.values.items() if value.isdigit()}
-
-
-def _by_name(entries: Iterable[Instruction]) -> dict[str, list[str]]:
-    """The kinds of opcodes, by the instruction's name."""
-    rows: dict[str, list[str]] = {}
-    for entry in entries:
-        own, kind = rows.setdefault(entry.variant.instruction.name, []), entry.qualifiers.get("kind", "")
-        own += [kind] * (kind not in own)
-    return rows

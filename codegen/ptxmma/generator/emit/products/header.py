@@ -18,6 +18,7 @@ from ptxmma.generator.emit.tensor_functions import read_numbers
 from ptxmma.model import (
     Condition,
     DescriptorField,
+    DescriptorFormat,
     ProductDepth,
     ProductLimit,
     ProductScale,
@@ -49,9 +50,8 @@ def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[st
     """The values for the templates of products in C and as C++ types."""
     forms = [form for opcode in family.opcodes for form in opcode.forms]
     counts = [sum(each.kind not in ("immediate", "instruction-descriptor") for each in form.operands) for form in forms]
-    declared = {"kind"} if any(format.kinds for format in family.formats) else set()  # by descriptors.h
     return {
-        "enums": {name: values for name, values in family.enumerators.items() if name not in declared},
+        "enums": {name: values for name, values in family.enumerators.items() if name != family.kind},  # descriptors.h has the kinds
         "titles": {name: each.title for opcode in family.opcodes[::-1] for name, each in opcode.variant.instruction.qualifiers.items()},
         "opcodes": _opcodes(family, facts),
         "rules": _rules(family, facts),
@@ -77,11 +77,11 @@ def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[st
 
 def _opcodes(family: ProductFamily, facts: dict[str, Fact]) -> list[str]:
     """The opcodes there are, as conditions: opcodes of one name with the same qualifiers together."""
-    others = [name for name in family.qualifiers if name != "kind"]
+    others = [name for name in family.qualifiers if name != family.kind]
     sets: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
     for opcode in family.opcodes:
         values = family.values(opcode)
-        own = sets.setdefault((opcode.variant.instruction.name, values.get("kind", "")), {name: {} for name in others})
+        own = sets.setdefault((opcode.variant.instruction.name, values.get(family.kind, "")), {name: {} for name in others})
         for qualifier in others:
             own[qualifier][values[qualifier]] = None
     together: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
@@ -89,7 +89,7 @@ def _opcodes(family: ProductFamily, facts: dict[str, Fact]) -> list[str]:
         key = (name, tuple((qualifier, tuple(values)) for qualifier, values in choices.items()))
         together.setdefault(key, []).append(kind)
     rows: list[Condition] = [
-        {"name": (name,), **({"kind": tuple(kinds)} if "kind" in family.qualifiers else {}), **dict(choices)}
+        {"name": (name,), **({family.kind: tuple(kinds)} if family.kind else {}), **dict(choices)}
         for (name, choices), kinds in together.items()
     ]
     return [all_of(row, facts) for row in rows]
@@ -163,13 +163,13 @@ def _transposed(family: ProductFamily, facts: dict[str, Fact]) -> dict[str, str]
             cases = [case for field in format.fields if field.name == f"{side}_majorness" for case in field.cases if "MN" in case.values]
             whens = [f"({any_of(case.when, facts)})" for case in cases]
             if whens:
-                legal.append(f"(({_kinds(format.kinds, facts)}) && ({' || '.join(whens)}))")
+                legal.append(f"(({_kinds(format, facts)}) && ({' || '.join(whens)}))")
     return {side: " || ".join(legal) or "0" for side, legal in texts.items()}
 
 
-def _kinds(kinds: tuple[str, ...], facts: dict[str, Fact]) -> str:
-    """The condition that a product has one of some kinds; of no kinds, any."""
-    return among(*facts["kind"], kinds) if kinds else "1"
+def _kinds(format: DescriptorFormat, facts: dict[str, Fact]) -> str:
+    """The condition that a product has one of the kinds of a format; of no kinds, any."""
+    return among(*facts[format.qualifier], format.kinds) if format.kinds else "1"
 
 
 def _spans(expression: str, spans: tuple[Range, ...]) -> str:
@@ -213,9 +213,9 @@ def _type(family: ProductFamily) -> dict[str, str]:
     with what a type may leave out.  ``members`` are the members of the product in C, ``majors`` the majornesses, and the others declare
     them.
     """
-    others = {name: _parameter(name) for name in family.qualifiers if name != "kind"}
-    kind = ["Kind"] if "kind" in family.qualifiers else []
-    first = ["class Shape", *(f"ptxmma_{family.stem}_kind {name}" for name in kind), "class D", "class A", "class B"]
+    others = {name: _parameter(name) for name in family.qualifiers if name != family.kind}
+    kind = [_parameter(family.kind)] if family.kind else []
+    first = ["class Shape", *(f"ptxmma_{family.stem}_{family.kind} {name}" for name in kind), "class D", "class A", "class B"]
     rest = [f"ptxmma_{family.stem}_{name} {text}" for name, text in others.items()]
     usual = [f"{text} = {family.enumerator(name, family.usual(name))}" for name, text in zip(others, rest, strict=True)]
     scale, stype = (["Scale"], ["detail::type_of<Scale>::value"]) if family.rules.scales else ([], [])
@@ -256,7 +256,7 @@ def _formats(family: ProductFamily, facts: dict[str, Fact]) -> list[dict[str, An
         every.append(
             {
                 "name": f"ptxmma_{format.name}",
-                "kinds": _kinds(format.kinds, facts),
+                "kinds": _kinds(format, facts),
                 "fields": fields,
                 "open": list(open_fields(facts, format)),
             }

@@ -137,7 +137,7 @@ export function decodedDescriptor(bits, facts = memoryFacts) {
  */
 export function explainedDescriptor(format, kind, bits) {
   /** @type {Record<string, number | string>} */
-  const known = { kind };
+  const known = { [format.qualifier ?? ""]: kind };
   // A field whose cases test others comes after these.
   /** @type {(field: DescriptorFormat["fields"][number]) => number} */
   const depth = (field) => Math.max(0, ...format.fields.filter(({ name }) => (field.cases ?? []).some(({ when = "" }) => new RegExp(`\\b${name}=`).test(when))).map((each) => 1 + depth(each)));
