@@ -67,6 +67,15 @@ typedef uint64_t uintptr_t;
 #define PTXMMA_CONSTEXPR_FN PTXMMA_FN PTXMMA_CONSTEXPR
 #define PTXMMA_HOST_CONSTEXPR_FN PTXMMA_HOST_FN PTXMMA_CONSTEXPR
 
+/* And for member functions of C++, since PTXMMA_FN need not say `static`. */
+#ifndef PTXMMA_MEMBER
+#ifdef __CUDACC__
+#define PTXMMA_MEMBER static inline __host__ __device__ PTXMMA_CONSTEXPR
+#else
+#define PTXMMA_MEMBER static inline PTXMMA_CONSTEXPR
+#endif
+#endif
+
 /*
  * For loops. Device code keeps small arrays in registers only where loops over them are
  * unrolled, and needs too many registers where long loops are.

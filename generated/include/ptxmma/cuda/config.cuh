@@ -23,15 +23,6 @@
 #define PTXMMA_FUNCTION inline void
 #endif
 
-// Member functions: PTXMMA_FN need not say `static`.
-#ifndef PTXMMA_MEMBER
-#ifdef __CUDACC__
-#define PTXMMA_MEMBER static inline __host__ __device__ PTXMMA_CONSTEXPR
-#else
-#define PTXMMA_MEMBER static inline PTXMMA_CONSTEXPR
-#endif
-#endif
-
 // The toolkit: 1208 for CUDA 12.8.  A compiler that does not tell is taken to be new enough.
 #if defined(__CUDACC_VER_MAJOR__)
 #define PTXMMA_TOOLKIT (100 * __CUDACC_VER_MAJOR__ + __CUDACC_VER_MINOR__)

@@ -34,15 +34,6 @@
 #include "../wgmma_sp.h"
 #include "../sparse.h"
 
-// Member functions: PTXMMA_FN need not say `static`.
-#ifndef PTXMMA_MEMBER
-#ifdef __CUDACC__
-#define PTXMMA_MEMBER static inline __host__ __device__ PTXMMA_CONSTEXPR
-#else
-#define PTXMMA_MEMBER static inline PTXMMA_CONSTEXPR
-#endif
-#endif
-
 namespace ptxmma {
 namespace sparse {
 
