@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
     from ptxmma.matrices.products.whole import Product, matmul
+    from ptxmma.matrices.shared.tensor_map import TensorMap
 
 __all__ = [
     "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product",
-    "RegisterOperand", "Scales", "TensorEmulated", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate",
+    "RegisterOperand", "Scales", "TensorEmulated", "TensorMap", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate",
     "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
 ]  # fmt: skip
 
@@ -38,7 +39,7 @@ _ON_DEMAND = {
     "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
     "Conversion": "catalog.conversion", "convert": "catalog.conversion",
     "Product": "matrices.products.whole", "matmul": "matrices.products.whole", "scaling": "matrices.scaling",
-    "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
+    "TensorMap": "matrices.shared.tensor_map", "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
 }  # fmt: skip
 
 

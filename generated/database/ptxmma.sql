@@ -880,6 +880,103 @@ CREATE TABLE suspicion_rules (
   "text" TEXT NOT NULL
 );
 
+-- Everything about tensor maps.
+CREATE TABLE tensor_maps (
+  "source" TEXT NOT NULL
+);
+
+-- A kind of tensor map: how its copies walk through the tensor.
+CREATE TABLE tensor_map_modes (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "title" TEXT NOT NULL,
+  "function" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+-- A data type of tensor maps; element types name it as ``tma``.
+CREATE TABLE tensor_map_types (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "value" INTEGER NOT NULL,
+  "bits" INTEGER NOT NULL,
+  "group" INTEGER NOT NULL,
+  "float" INTEGER NOT NULL
+);
+
+CREATE TABLE tensor_map_type_elements (
+  "tensor_map_type" INTEGER NOT NULL REFERENCES tensor_map_types("id"),
+  "position" INTEGER NOT NULL,
+  "element" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_map_type", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE tensor_map_type_targets (
+  "tensor_map_type" INTEGER NOT NULL REFERENCES tensor_map_types("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_map_type", "position")
+) WITHOUT ROWID;
+
+-- An interleaved layout of a tensor: channels in slices of so many bytes.
+CREATE TABLE interleaves (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "cuda" TEXT NOT NULL,
+  "value" INTEGER NOT NULL,
+  "unit" INTEGER NOT NULL
+);
+
+-- A swizzle mode of tensor maps; one that matrix descriptors do not have brings its own formula.
+CREATE TABLE tensor_map_swizzles (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "value" INTEGER NOT NULL,
+  "cuda" TEXT NOT NULL,
+  "bytes" INTEGER NOT NULL,
+  "formula" TEXT NOT NULL
+);
+
+CREATE TABLE tensor_map_swizzle_targets (
+  "tensor_map_swizzle" INTEGER NOT NULL REFERENCES tensor_map_swizzles("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_map_swizzle", "position")
+) WITHOUT ROWID;
+
+-- The value of elements outside of the tensor.
+CREATE TABLE fills (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "cuda" TEXT NOT NULL,
+  "value" INTEGER NOT NULL,
+  "halfword" INTEGER NOT NULL
+);
+
+-- A condition on an argument of a tensor map or of a copy with it.
+CREATE TABLE tensor_map_rules (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "argument" TEXT NOT NULL,
+  "each" TEXT NOT NULL,
+  "when" TEXT NOT NULL,
+  "need" TEXT NOT NULL,
+  "text" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE tensor_map_rule_modes (
+  "tensor_map_rule" INTEGER NOT NULL REFERENCES tensor_map_rules("id"),
+  "position" INTEGER NOT NULL,
+  "mode" TEXT NOT NULL,
+  PRIMARY KEY ("tensor_map_rule", "position")
+) WITHOUT ROWID;
+
 -- Element types that go together: any of each list with any of the others.
 CREATE TABLE product_types (
   "id" INTEGER PRIMARY KEY,
@@ -2151,9 +2248,14 @@ INSERT INTO statements VALUES
 (333,NULL,NULL,NULL,'notes',6,NULL,'Inside a K-major atom the operand of the next step along k starts 32 bytes further, a sparse B 64 bytes: 4 or 2 steps with the 128-byte swizzle, 2 or 1 with the 64-byte one.','','H200'),
 (334,NULL,NULL,NULL,'notes',7,NULL,'TMA counts padded elements on the mbarrier without their padding: elements times 4 or 6 bits. This is what CUTLASS and TileLang expect; it was not run on a chip.','','CUTLASS 4.2.0, sm100_mma_warpspecialized.hpp, TmaTransactionBytes; TileLang, pull request 2182'),
 (335,NULL,NULL,NULL,'notes',8,NULL,'Addresses do not wrap: an offset that leads out of the memory of the block faults.','','H200'),
-(336,NULL,NULL,'tcgen05_descriptor','notes',0,NULL,'PTX ISA 9.4 gives the start and LBO a 15th bit, while its formula of the encoding keeps 14. CuTe has 14.','','PTX ISA 9.4, 9.7.18.4.1'),
-(337,NULL,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
-(338,NULL,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
+(336,NULL,NULL,NULL,'notes',0,NULL,'Each line of a swizzled box takes the bytes that the swizzle permutes, even if dimension 0 of the box is shorter; the rest of the line keeps what it had. The mbarrier counts the elements of the box alone.','','H200'),
+(337,NULL,NULL,NULL,'notes',1,NULL,'The swizzle exchanges bits of the address in shared memory, not of the distance from the start of the box.','','H200'),
+(338,NULL,NULL,NULL,'notes',2,NULL,'Elements outside of the tensor are filled, and count on the mbarrier.','','H200'),
+(339,NULL,NULL,NULL,'notes',3,NULL,'With interleave, dimension 0 counts units of 16 or 32 bytes, element strides apply to it, and the dimension before the last, the slices of channels, has one unit of each box.','','H200'),
+(340,NULL,NULL,NULL,'notes',4,NULL,'im2col walks from the first pixel along W, then H, then D, in the steps of the element strides; past the bounding box it goes back to its lower corner and one step on in the next dimension, in the end to the next image. Each pixel is read at its position plus the offsets of the instruction.','','H200'),
+(341,NULL,NULL,'tcgen05_descriptor','notes',0,NULL,'PTX ISA 9.4 gives the start and LBO a 15th bit, while its formula of the encoding keeps 14. CuTe has 14.','','PTX ISA 9.4, 9.7.18.4.1'),
+(342,NULL,NULL,'tcgen05_instruction_mxf8f6f4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0'),
+(343,NULL,NULL,'tcgen05_instruction_mxf4','notes',0,NULL,'CuTe has five bits for M, from bit 24 up, that hold M >> 4. They are the same bits for 128 and 256, and these are all the M of block-scaled kinds.','','CuTe 4.2.0');
 
 INSERT INTO tensor_layouts VALUES
 (1,3,0,'layout_a','D of M = 256 in a pair: each CTA has half of the rows','tensor-accumulator','','[{"cta_group":["cta_group::2"],"m":[256]}]','32','','9.7.16.10.5.1'),
@@ -7342,6 +7444,133 @@ INSERT INTO suspicion_rules VALUES
 (8,7,'phase','','warning','(by_all or value > units) and value >= group and value % pattern != 0','{name} = {value} is not a multiple of {pattern}, the bytes of a pattern: groups differ in their swizzle phase{only}'),
 (9,8,'reach','','warning','(by_all or value > units) and end >= reach','{name} leads from {least_start} to {end}; descriptors reach below {reach}{only}'),
 (10,9,'bytes','','warning','raw != 0 and raw % group == 0 and (value > 64 * group and value > 64 * other or raw == group and value != group and other != group)','{name} holds {raw}, which means {value} bytes, since the field counts units of {units}: are {raw} bytes meant? They are {meant} in the field');
+
+INSERT INTO tensor_maps VALUES
+('CUDA Driver API, cuTensorMapEncodeTiled');
+
+INSERT INTO tensor_map_modes VALUES
+(1,0,'tiled','boxes of 1 to 5 dimensions','cuTensorMapEncodeTiled','CUDA Driver API, cuTensorMapEncodeTiled'),
+(2,1,'im2col','pixels of a bounding box, one after the other','cuTensorMapEncodeIm2col','CUDA Driver API, cuTensorMapEncodeIm2col');
+
+INSERT INTO tensor_map_types VALUES
+(1,0,'CU_TENSOR_MAP_DATA_TYPE_UINT8',0,8,0,0),
+(2,1,'CU_TENSOR_MAP_DATA_TYPE_UINT16',1,16,0,0),
+(3,2,'CU_TENSOR_MAP_DATA_TYPE_UINT32',2,32,0,0),
+(4,3,'CU_TENSOR_MAP_DATA_TYPE_INT32',3,32,0,0),
+(5,4,'CU_TENSOR_MAP_DATA_TYPE_UINT64',4,64,0,0),
+(6,5,'CU_TENSOR_MAP_DATA_TYPE_INT64',5,64,0,0),
+(7,6,'CU_TENSOR_MAP_DATA_TYPE_FLOAT16',6,16,0,1),
+(8,7,'CU_TENSOR_MAP_DATA_TYPE_FLOAT32',7,32,0,1),
+(9,8,'CU_TENSOR_MAP_DATA_TYPE_FLOAT64',8,64,0,1),
+(10,9,'CU_TENSOR_MAP_DATA_TYPE_BFLOAT16',9,16,0,1),
+(11,10,'CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ',10,32,0,1),
+(12,11,'CU_TENSOR_MAP_DATA_TYPE_TFLOAT32',11,32,0,1),
+(13,12,'CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ',12,32,0,1),
+(14,13,'CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B',13,4,0,0),
+(15,14,'CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B',14,4,16,0),
+(16,15,'CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B',15,6,16,0);
+
+INSERT INTO tensor_map_type_elements VALUES
+(14,0,'e2m1'),
+(14,1,'u4'),
+(14,2,'s4'),
+(15,0,'e2m1'),
+(16,0,'e3m2'),
+(16,1,'e2m3');
+
+INSERT INTO tensor_map_type_targets VALUES
+(14,0,'sm_100f'),
+(14,1,'sm_101f'),
+(14,2,'sm_120f'),
+(15,0,'sm_100f'),
+(15,1,'sm_101f'),
+(15,2,'sm_120f'),
+(16,0,'sm_100f'),
+(16,1,'sm_101f'),
+(16,2,'sm_120f');
+
+INSERT INTO interleaves VALUES
+(1,0,'none','CU_TENSOR_MAP_INTERLEAVE_NONE',0,0),
+(2,1,'16B','CU_TENSOR_MAP_INTERLEAVE_16B',1,16),
+(3,2,'32B','CU_TENSOR_MAP_INTERLEAVE_32B',2,32);
+
+INSERT INTO tensor_map_swizzles VALUES
+(1,0,'none',0,'',0,''),
+(2,1,'32B',1,'',0,''),
+(3,2,'64B',2,'',0,''),
+(4,3,'128B',3,'',0,''),
+(5,4,'128B_ATOM_32B',4,'',0,''),
+(6,5,'128B_ATOM_32B_FLIP_8B',5,'CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B',128,'address ^ ((address >> 7) % 4 << 5) ^ ((address >> 7) % 2 << 3)'),
+(7,6,'128B_ATOM_64B',6,'CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B',128,'address ^ ((address >> 7) % 2 << 6)');
+
+INSERT INTO tensor_map_swizzle_targets VALUES
+(5,0,'sm_100f'),
+(5,1,'sm_101f'),
+(5,2,'sm_120f'),
+(6,0,'sm_100f'),
+(6,1,'sm_101f'),
+(6,2,'sm_120f'),
+(7,0,'sm_100f'),
+(7,1,'sm_101f'),
+(7,2,'sm_120f');
+
+INSERT INTO fills VALUES
+(1,0,'zero','CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE',0,0),
+(2,1,'nan','CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA',1,32759);
+
+INSERT INTO tensor_map_rules VALUES
+(1,0,'shape','','','1 <= rank <= 5','{rank} dimensions; a tensor map has 1 to 5','CUDA Driver API, cuTensorMapEncodeTiled'),
+(2,1,'shape','','','3 <= rank <= 5','{rank} dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(3,2,'interleave','','unit != 0','rank >= 3','an interleaved tensor has 3 to 5 dimensions, not {rank}','CUDA Driver API, cuTensorMapEncodeTiled'),
+(4,3,'address','','','address % 16 == 0','the tensor starts at a multiple of 16 bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
+(5,4,'address','','unit == 32 or padded','address % 32 == 0','the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types','CUDA Driver API, cuTensorMapEncodeTiled'),
+(6,5,'shape','dimension','','1 <= shape <= 1 << 32','a dimension has 1 to 2^32 elements','CUDA Driver API, cuTensorMapEncodeTiled'),
+(7,6,'shape','dimension','i == 0 and padded','shape % 128 == 0','padded types take multiples of 128 elements','CUDA Driver API, cuTensorMapEncodeTiled'),
+(8,7,'shape','dimension','i == 0 and bits == 4','shape % 2 == 0','elements of 4 bits fill whole bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
+(9,8,'strides','stride','','stride % 16 == 0 and 0 <= stride < 1 << 40','a stride is a multiple of 16 bytes below 2^40','CUDA Driver API, cuTensorMapEncodeTiled'),
+(10,9,'strides','stride','unit == 32 or padded','stride % 32 == 0','with interleave 32B and with padded types a stride is a multiple of 32 bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
+(11,10,'box','dimension','','1 <= box <= 256','a box has 1 to 256 elements along each dimension','CUDA Driver API, cuTensorMapEncodeTiled'),
+(12,11,'box','dimension','i == 0','box * bits % 128 == 0','{box} elements of {bits} bits do not fill whole 16 bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
+(13,12,'box','dimension','i == 0 and padded','box == 128','a box of padded elements is 128 wide','CUDA Driver API, cuTensorMapEncodeTiled'),
+(14,13,'box','dimension','i == 0 and unit == 0 and span > 0','box * bits <= span * 8','{box} elements of {bits} bits are wider than the {span} bytes that the swizzle permutes','CUDA Driver API, cuTensorMapEncodeTiled'),
+(15,14,'box','','','size < 1 << 18','the box has {size} bytes; the driver takes less than 262144, and a thread block has less','H200'),
+(16,15,'element_strides','dimension','','1 <= step <= 8','an element stride is 1 to 8','CUDA Driver API, cuTensorMapEncodeTiled'),
+(17,16,'interleave','','bits == 6','unit == 0','elements of 6 bits are not interleaved','CUDA Driver API, cuTensorMapEncodeTiled'),
+(18,17,'swizzle','','unit == 32','span == 32','interleave 32B goes with swizzle 32B','CUDA Driver API, cuTensorMapEncodeTiled'),
+(19,18,'swizzle','','padded and bits == 6','swizzle == 0 or swizzle == 3 or swizzle == 4 or swizzle == 6','padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B','CUDA Driver API, cuTensorMapEncodeTiled'),
+(20,19,'swizzle','','padded and bits == 4','swizzle == 0 or swizzle == 3 or swizzle == 4','padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored','CUDA Driver API, cuTensorMapEncodeTiled'),
+(21,20,'fill','','fill == 1','float','only floating-point types that are not packed are filled with NaN','CUDA Driver API, cuTensorMapEncodeTiled'),
+(22,21,'channels','','','1 <= channels <= 256','a pixel has 1 to 256 channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(23,22,'channels','','','channels * bits % 128 == 0','{channels} elements of {bits} bits do not fill whole 16 bytes','H200'),
+(24,23,'channels','','padded','channels == 128','a pixel of padded elements has 128 channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(25,24,'channels','','unit == 0 and span > 0','channels * bits <= span * 8','{channels} elements of {bits} bits are wider than the {span} bytes that the swizzle permutes','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(26,25,'pixels','','','1 <= pixels <= 1024','a column has 1 to 1024 pixels','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(27,26,'pixels','','','size < 1 << 18','the pixels have {size} bytes; the driver takes less than 262144, and a thread block has less','H200'),
+(28,27,'lower','pixel','','0 - limit <= lower < limit','a corner of {rank} dimensions is from -{limit} up to less than {limit}','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(29,28,'upper','pixel','','0 - limit <= upper < limit','a corner of {rank} dimensions is from -{limit} up to less than {limit}','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(30,29,'upper','pixel','','shape + upper > lower','the bounding box from {lower} to {shape} + {upper} is empty','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(31,30,'at','dimension','i == 0 and unit == 0','at * bits % 128 == 0','{at} elements of {bits} bits are not whole 16 bytes: the copy traps','H200'),
+(32,31,'at','pixel','','lower <= at < shape + upper','the first pixel lies outside of the bounding box from {lower} to {shape} + {upper}: the copy traps','H200'),
+(33,32,'destination','','','destination % 128 == 0','a box lies at a multiple of 128 bytes of shared memory: the copy traps','H200');
+
+INSERT INTO tensor_map_rule_modes VALUES
+(1,0,'tiled'),
+(2,0,'im2col'),
+(11,0,'tiled'),
+(12,0,'tiled'),
+(13,0,'tiled'),
+(14,0,'tiled'),
+(15,0,'tiled'),
+(22,0,'im2col'),
+(23,0,'im2col'),
+(24,0,'im2col'),
+(25,0,'im2col'),
+(26,0,'im2col'),
+(27,0,'im2col'),
+(28,0,'im2col'),
+(29,0,'im2col'),
+(30,0,'im2col'),
+(32,0,'im2col');
 
 INSERT INTO product_types VALUES
 (1,0,'[{"kind":["kind::f16"]}]','9.7.16.2.1, Table 39'),

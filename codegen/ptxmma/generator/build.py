@@ -18,7 +18,7 @@ from ptxmma.generator.yaml_document import Document, Path_, nearest
 from ptxmma.model import REGISTERS, Space, Spec, TensorProducts, Types
 
 #: The kinds that a spec has exactly one document of.
-_SINGLE = ("spec", "shared_memory")
+_SINGLE = ("spec", "shared_memory", "tensor_maps")
 
 
 class Positions:

@@ -16,7 +16,8 @@ TensorMapBox(swizzle='CU_TENSOR_MAP_SWIZZLE_128B', inner=64, outer=64, boxes=2, 
 
 from __future__ import annotations
 
-from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts  # all of these belong to what this module offers
+from ptxmma.matrices.shared.box_rules import IllegalBoxError as IllegalBoxError  # all of these belong to what this module offers
+from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts
 from ptxmma.matrices.shared.conflicts import bank_conflicts as bank_conflicts
 from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
 from ptxmma.matrices.shared.descriptor import base_offset as base_offset
@@ -26,3 +27,4 @@ from ptxmma.matrices.shared.operand import SharedOperand as SharedOperand
 from ptxmma.matrices.shared.operand import of as of
 from ptxmma.matrices.shared.reading import operand_addresses as operand_addresses
 from ptxmma.matrices.shared.reading import read_operand as read_operand
+from ptxmma.matrices.shared.tensor_map import TensorMap as TensorMap

@@ -48,6 +48,7 @@ from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorLayout
+from ptxmma.model.tensor_map import Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
 from ptxmma.model.tensor_product import (
     ProductDepth,
     ProductLimit,
@@ -63,13 +64,15 @@ __all__ = [
     "COPY", "REGISTERS", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "ColumnMask", "Condition", "CoordinateSize",
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
-    "Erratum", "Example", "Extents", "Facts", "Fault", "FieldCase", "Form", "Granularity", "Hint", "HintValue", "Ignored", "InstructionSet",
-    "Gpu", "IsaVersion", "Kind", "Layout", "LayoutDigits", "Majorness", "MaskExample", "matches", "Observation", "operand_names",
-    "OperandKind", "Padded",
+    "Erratum", "Example", "Extents", "Facts", "Fault", "FieldCase", "Fill", "Form", "Granularity", "Hint", "HintValue", "Ignored",
+    "InstructionSet", "Interleave",
+    "Gpu", "IsaVersion", "Kind", "Layout", "LayoutDigits", "Majorness", "MaskExample", "matches", "Observation",
+    "operand_names", "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorLayout", "TensorMap", "TensorProducts",
+    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
+    "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",
     "Throughput", "Types", "Version",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Target, Throughput
 from ptxmma.model.tensor_layout import TensorLayout
+from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts
 
 
@@ -40,6 +41,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
     shared_memory: SharedMemory | None = None
+    tensor_maps: TensorMaps | None = None
     tensor_products: TensorProducts | None = None
     descriptors: tuple[DescriptorFormat, ...] = ()
     column_masks: tuple[ColumnMask, ...] = ()

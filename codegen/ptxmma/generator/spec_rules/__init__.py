@@ -27,6 +27,7 @@ from ptxmma.generator.spec_rules import (
     space_rules,
     sparsity_rules,
     target_rules,
+    tensor_map_rules,
     variant_rules,
 )
 from ptxmma.generator.spec_rules.rule_context import RuleContext
@@ -64,6 +65,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(register_layout_rules.problems, needs="instruction errata", spoils="register_layouts"),
         _rules(space_rules.problems, needs="spaces targets instruction", spoils="spaces"),
         _rules(descriptor_rules.shared_memory, needs="types"),
+        _rules(tensor_map_rules.problems, needs="types shared_memory tensor_maps"),
         _rules(descriptor_rules.problems, needs="instruction targets"),
         _rules(reference_rules.protocols, needs="instruction protocol"),
         _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),

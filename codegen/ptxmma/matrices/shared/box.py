@@ -1,0 +1,355 @@
+"""Boxes that TMA copies between global and shared memory: what is legal, and where each element lies; without NumPy.
+
+Dimensions are innermost first, as the driver takes them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ptxmma.arguments import in_range, integer, one_of
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.matrices.shared.box_rules import Broken, IllegalBoxError, broken
+from ptxmma.matrices.shared.canonical import mode_of
+from ptxmma.matrices.shared.readable_types import memory_of
+from ptxmma.model import ElementType, SharedMemory, Spec, TensorMaps, TensorMapSwizzle, TensorMapType, formula
+from ptxmma.model.digit_map import Digit, DigitMap
+
+#: Bits that padded elements share.
+_UNIT = 128
+#: Bits of the numbers that give a corner of the bounding box: all of its dimensions share them.
+_CORNER = 16
+
+
+def tensor_maps_of(database: DatabaseLike) -> TensorMaps:
+    """The part of a database about tensor maps.
+
+    Raises:
+        ValueError: the database has none.
+    """
+    maps = catalog(database).database.spec.tensor_maps
+    if maps is None:
+        raise ValueError("the database says nothing about tensor maps")
+    return maps
+
+
+class BoxGeometry:
+    """A tensor map: a tensor in global memory, and the box of it that one copy moves; addresses without NumPy.
+
+    Attributes:
+        element: the type of the elements; None where the tensor map's data type was given instead.
+        data_type: the driver's name of the data type.
+        mode: ``"tiled"`` or ``"im2col"``.
+        shape: elements of the tensor along each dimension; with interleave slices along dimension 0.
+        strides: bytes between neighbours along each dimension but the innermost.
+        box: elements of the box along each dimension; empty for im2col.
+        element_strides: steps of the box through the tensor.
+        swizzle, interleave, fill: their names.
+        lower, upper: the corners of the bounding box of im2col along W, H, D.
+        channels, pixels: the extents of a column of im2col.
+        address: the tensor's address in global memory, or an address that is aligned as it is.
+        transaction_bytes: bytes that a copy counts on its mbarrier.
+        size: bytes of shared memory in which the box lies.
+    """
+
+    def __init__(
+        self,
+        element: ElementType | str,
+        shape: Sequence[int],
+        box: Sequence[int] = (),
+        *,
+        swizzle: str = "none",
+        interleave: str = "none",
+        fill: str = "zero",
+        strides: Sequence[int] | None = None,
+        element_strides: Sequence[int] | None = None,
+        address: int = 0,
+        padded: bool = False,
+        lower: Sequence[int] = (),
+        upper: Sequence[int] = (),
+        channels: int = 0,
+        pixels: int = 0,
+        database: DatabaseLike = None,
+    ) -> None:
+        """The arguments are the attributes above; a tensor map of im2col has channels, pixels and corners in place of a box.
+
+        ``element`` is an element type (``"bf16"``) or a data type of the driver (``"UINT8"``), ``strides`` are by default
+        the ones of a dense tensor, and with ``padded`` 16 elements of 4 or 6 bits lie in each 16 bytes of shared memory.
+
+        Raises:
+            TypeError: a number that is not an integer.
+            ValueError: an unknown name, or arguments of other lengths than the shape.
+            IllegalBoxError: a tensor map that the driver refuses.
+        """
+        self._database = database
+        spec, maps = catalog(database).database.spec, tensor_maps_of(database)
+        self._maps = maps
+        self.mode = "im2col" if channels or pixels or lower or upper else "tiled"
+        self.element, self._type = _typed(spec, maps, element, padded=padded)
+        self.data_type, self.padded = self._type.name, bool(self._type.group)
+        for what, name, known in (
+            ("swizzle", swizzle, maps.swizzles),
+            ("interleave", interleave, maps.interleaves),
+            ("fill", fill, maps.fills),
+        ):
+            one_of(what, name, [each.name for each in known])
+        self.swizzle, self.interleave, self.fill = swizzle, interleave, fill
+        self._swizzle = next(each for each in maps.swizzles if each.name == swizzle)
+        self._unit = next(each for each in maps.interleaves if each.name == interleave).unit
+        self._fill = next(each for each in maps.fills if each.name == fill)
+        self._span, self._moved, self._cuda_swizzle = _pattern(memory_of(database), self._swizzle)
+        self.shape = _numbers("shape", shape)
+        rank = len(self.shape)
+        self.strides = self._dense() if strides is None else _numbers("strides", strides, max(rank - 1, 0))
+        self.element_strides = (1,) * rank if element_strides is None else _numbers("element_strides", element_strides, rank)
+        self.box = _numbers("box", box, 0 if self.mode == "im2col" else rank)
+        corners = max(rank - 2, 0) if self.mode == "im2col" else 0
+        self.lower, self.upper = _numbers("lower", lower, corners), _numbers("upper", upper, corners)
+        self.channels, self.pixels, self.address = integer("channels", channels), integer("pixels", pixels), integer("address", address)
+        self._obey(
+            "shape", "interleave", "address", "strides", "box", "element_strides", "swizzle", "fill", "channels", "pixels", "lower", "upper"
+        )
+        lines = math.prod(self.counts[1:])
+        whole = lines * self._pitch // 8
+        self.size = whole if not self._span else -(-whole // self._span) * self._span
+        self.transaction_bytes = lines * self.counts[0] * (self._unit * 8 or self._type.bits) // 8
+
+    def __repr__(self) -> str:
+        extents = f"{self.channels} channels of {self.pixels} pixels" if self.mode == "im2col" else " x ".join(map(str, self.box))
+        return f"<{type(self).__name__} {self.data_type}: {extents} of {' x '.join(map(str, self.shape))}, swizzle {self.swizzle}>"
+
+    def _dense(self) -> tuple[int, ...]:
+        """The strides of a tensor without gaps."""
+        line = self.shape[0] * (self._unit * 8 or self._type.bits) // 8 if self.shape else 0
+        return tuple(line * math.prod(self.shape[1:i]) for i in range(1, len(self.shape)))
+
+    # --- rules --------------------------------------------------------------------------------------------------------------
+
+    def broken(self, *arguments: str, at: Sequence[int] = (), destination: int = 0) -> list[Broken]:
+        """The rules that these arguments break, ``"at"`` and ``"destination"`` of a copy among them."""
+        rank, dims = len(self.shape), self.pixel_dimensions
+        facts = {
+            "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
+            "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
+            "channels": self.channels, "pixels": self.pixels, "limit": 1 << (_CORNER // max(len(dims), 1) - 1),
+            "size": self._counted(), "destination": destination,
+        }  # fmt: skip
+        pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
+        lists: dict[str, dict[str, Sequence[int]]] = {
+            "dimension": {"shape": self.shape, "box": self.box, "step": self.element_strides, "at": at},
+            "stride": {"stride": self.strides},
+            "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else ()},
+        }
+        shown = {"swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
+        shown |= {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
+        rules = [rule for rule in self._maps.rules if not rule.modes or self.mode in rule.modes]
+        return broken(rules, arguments, facts, lists, shown)
+
+    def _obey(self, *arguments: str, at: Sequence[int] = (), destination: int = 0) -> None:
+        if found := self.broken(*arguments, at=at, destination=destination):
+            raise IllegalBoxError(found)
+
+    @property
+    def pixel_dimensions(self) -> range:
+        """The dimensions of pixels of im2col: W, H, D.  Dimension 0 is C, or with interleave W."""
+        first = 0 if self._unit else 1
+        return range(first, first + len(self.lower))
+
+    def _counted(self) -> int:
+        """Bytes of the box as the driver counts them."""
+        if self.mode == "im2col":
+            return self.channels * self.pixels * self._type.bits // 8
+        steps = [size // step if step > 0 else 0 for size, step in zip(self.box, self.element_strides, strict=True)]
+        return math.prod(steps) * self._type.bits // 8
+
+    # --- places -------------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Elements that a copy moves along each axis of the image: of a box along each dimension, of im2col channels and pixels.
+
+        With interleave slices along dimension 0, and 1 along the slices of channels.
+        """
+        if self.mode == "im2col":
+            return (1 if self._unit else self.channels, self.pixels)
+        steps = (self.element_strides[0] if self._unit else 1, *self.element_strides[1:])
+        counts = [-(-size // step) for size, step in zip(self.box, steps, strict=True)]
+        if self._unit:
+            counts[-2] = 1
+        return tuple(counts)
+
+    @property
+    def _line(self) -> int:
+        """Bits of a line of shared memory: the elements along dimension 0."""
+        if self._unit:
+            return self.counts[0] * self._unit * 8
+        return self.counts[0] // self._type.group * _UNIT if self.padded else self.counts[0] * self._type.bits
+
+    @property
+    def _pitch(self) -> int:
+        """Bits from a line to the next: a swizzle has lines of its own width."""
+        return self._span * 8 if self._span and not self._unit else self._line
+
+    @functools.cached_property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the image, the innermost first: ``d0``, ``d1`` … of a box, ``channel`` and ``pixel`` of im2col.
+
+        With interleave the first one is ``slice``: the elements of a slice.
+        """
+        names = ("channel", "pixel") if self.mode == "im2col" else tuple(f"d{i}" for i in range(len(self.counts)))
+        return ("slice", *names) if self._unit else names
+
+    @functools.cached_property
+    def digits(self) -> DigitMap:
+        """The image as a map: from the axes to the bit from the start of the box, before the swizzle."""
+        bits, digits = self._type.bits, []
+        sizes = dict(zip(self.axes, ((self._unit * 8 // bits, *self.counts) if self._unit else self.counts), strict=True))
+        inner, *outer = self.axes[1:] if self._unit else self.axes
+        if self._unit:
+            digits += [Digit("slice", 1, sizes["slice"], "bit", bits), Digit(inner, 1, sizes[inner], "bit", self._unit * 8)]
+        elif self.padded:
+            group = self._type.group
+            digits += [Digit(inner, 1, group, "bit", bits), Digit(inner, group, sizes[inner] // group, "bit", _UNIT)]
+        else:
+            digits.append(Digit(inner, 1, sizes[inner], "bit", bits))
+        weight = self._pitch
+        for axis in outer:
+            digits.append(Digit(axis, 1, sizes[axis], "bit", weight))
+            weight *= sizes[axis]
+        return DigitMap.made(sizes, ("bit",), digits)
+
+    def locate(self, destination: int = 0, **point: Any) -> tuple[Any, Any]:
+        """The shared address of an element of the box, and its lowest bit in that byte; integers or arrays.
+
+        Args:
+            destination: the shared address of the box.
+            point: the number on each of :attr:`axes`: ``d0=3, d1=5``; 0 where an axis is not given.
+
+        Raises:
+            ValueError: an unknown axis, a number beyond its size, or a destination that is not aligned.
+        """
+        for axis in point:
+            one_of("axis", axis, self.axes)
+        self._obey("destination", destination=integer("destination", destination))
+        numbers = {axis: in_range(axis, point.get(axis, 0), size) for axis, size in self.digits.axes.items()}
+        bit = self.digits.apply(numbers)["bit"]
+        return self.swizzled(destination + bit // 8), bit % 8
+
+    def coords(self, address: int, bit: int = 0, destination: int = 0) -> dict[str, int] | None:
+        """The element of the box that has a bit of the byte at a shared address, as a number on each axis; None where none has."""
+        place = (self.swizzled(integer("address", address)) - destination) * 8 + in_range("bit", integer("bit", bit), 8)
+        if self.padded and place % _UNIT >= self._type.group * self._type.bits:
+            return None
+        read = self.digits.read({"bit": place})
+        return dict(read.point) if read.fits and read.rest["bit"] < self._type.bits else None
+
+    def swizzled(self, address: Any) -> Any:
+        """The address where the byte at an address lies after the swizzle; applied twice, it leads back."""
+        return formula.evaluate(formula.parse(self._moved), {"address": address, "base_offset": 0, "span": self._span or 1})
+
+    # --- the tensor ---------------------------------------------------------------------------------------------------------
+
+    def lines(self, at: Sequence[int], offsets: Sequence[int] = ()) -> Iterator[tuple[int, ...]]:
+        """The coordinates in the tensor of the first element of each line of a copy, in the order of the image.
+
+        Args:
+            at: the coordinates that the instruction gives.
+            offsets: distances along W, H, D; im2col only.
+
+        Raises:
+            ValueError: other lengths than the tensor's.
+            IllegalBoxError: coordinates at which the copy traps.
+        """
+        start = _numbers("at", at, len(self.shape))
+        self._obey("at", at=start)
+        if self.mode == "tiled":
+            yield from self._box_lines(start)
+            return
+        dims = self.pixel_dimensions
+        moved = _numbers("offsets", offsets or (0,) * len(dims), len(dims))
+        place = list(start)
+        for _ in range(self.pixels):
+            read = list(place)
+            for dim, offset in zip(dims, moved, strict=True):
+                read[dim] += offset
+            yield tuple(read)
+            for dim, low, high in zip(dims, self.lower, self.upper, strict=True):
+                place[dim] += self.element_strides[dim]
+                if place[dim] < self.shape[dim] + high:
+                    break
+                place[dim] = low
+            else:
+                place[-1] += 1
+
+    def _box_lines(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for number in range(math.prod(self.counts[1:])):
+            place = list(start)
+            for dim, (size, step) in enumerate(zip(self.counts[1:], self.element_strides[1:], strict=True), 1):
+                number, digit = divmod(number, size)
+                place[dim] += digit * step
+            yield tuple(place)
+
+    def call(self, tensor: str = "tensor", name: str = "map") -> str:
+        """The call of the driver that makes the tensor map, in C."""
+        mode = next(mode for mode in self._maps.modes if mode.name == self.mode)
+        interleave = next(each for each in self._maps.interleaves if each.name == self.interleave)
+
+        def array(kind: str, values: Sequence[int]) -> str:
+            return f"({kind}[]){{{', '.join(map(str, values))}}}"
+
+        shape = [array("cuuint64_t", self.shape), array("cuuint64_t", self.strides) if self.strides else "NULL"]
+        extents = [array("cuuint32_t", self.box)]
+        if self.mode == "im2col":
+            extents = [array("int", self.lower), array("int", self.upper), str(self.channels), str(self.pixels)]
+        flags = [interleave.cuda, self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda]
+        values = [
+            f"&{name}",
+            self.data_type,
+            str(len(self.shape)),
+            tensor,
+            *shape,
+            *extents,
+            array("cuuint32_t", self.element_strides),
+            *flags,
+        ]
+        return f"{mode.function}({', '.join(values)})"
+
+
+def _numbers(name: str, values: Sequence[int], length: int | None = None) -> tuple[int, ...]:
+    """Integers, checked; as many as ``length`` says."""
+    numbers = tuple(integer(f"{name}[{index}]", value) for index, value in enumerate(values))
+    if length is not None and len(numbers) != length:
+        raise ValueError(f"{name} has {len(numbers)} entries; it takes {length}")
+    return numbers
+
+
+def _typed(spec: Spec, maps: TensorMaps, given: ElementType | str, *, padded: bool) -> tuple[ElementType | None, TensorMapType]:
+    """An element type and the data type that carries it, or a data type by itself.
+
+    Raises:
+        ValueError: an unknown type, or one that cannot be padded or must be.
+    """
+    name = given.name if isinstance(given, ElementType) else given
+    element = next((each for each in spec.types.elements if each.name == name), None)
+    if element is None:
+        short = [each.name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_") for each in maps.types]
+        one_of("type", name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_"), [*short, *(each.name for each in spec.types.elements)])
+        return None, next(each for each in maps.types if each.name.endswith(f"_TYPE_{name.removeprefix('CU_TENSOR_MAP_DATA_TYPE_')}"))
+    fitting = [each for each in maps.types if element.name in each.elements] or [each for each in maps.types if each.name == element.tma]
+    for each in fitting:
+        if bool(each.group) == padded:
+            return element, each
+    state = "without padding only" if padded else "padded only: padded=True"
+    raise ValueError(f"TMA copies {element.name} {state}")
+
+
+def _pattern(memory: SharedMemory, swizzle: TensorMapSwizzle) -> tuple[int, str, str]:
+    """The bytes that a swizzle permutes (0: none), its formula, and the driver's name."""
+    if swizzle.formula:
+        return swizzle.bytes, swizzle.formula, swizzle.cuda
+    mode = mode_of(memory, swizzle.name)
+    span = 0 if mode.bytes == memory.alignment else mode.bytes
+    return span, (mode.formula or memory.swizzle_formula) if span else "address", mode.tma

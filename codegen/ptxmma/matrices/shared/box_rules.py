@@ -1,0 +1,136 @@
+"""The rules of tensor maps and of copies with them, over plain numbers (CUDA Driver API; PTX ISA 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.model import TensorMapRule, formula
+
+#: The numbers that rules read: every rule, and of each kind of dimension.
+NAMES = {
+    "": (
+        "rank",
+        "bits",
+        "padded",
+        "float",
+        "unit",
+        "swizzle",
+        "span",
+        "fill",
+        "address",
+        "channels",
+        "pixels",
+        "limit",
+        "size",
+        "destination",
+    ),
+    "dimension": ("i", "shape", "box", "step", "at"),
+    "stride": ("i", "stride"),
+    "pixel": ("i", "shape", "lower", "upper", "at"),
+}
+#: The name in rules of one entry of an argument that is a list.
+_ONE = {"strides": "stride", "element_strides": "step"}
+#: Values farther away than the largest extent of a box are not offered.
+_FAR = 1024
+
+
+class Broken(NamedTuple):
+    """A rule that an argument breaks.
+
+    Attributes:
+        rule: the rule.
+        place: the argument and the dimension: ``"box[0]"``.
+        value: the argument's value there.
+        text: the fault.
+    """
+
+    rule: TensorMapRule
+    place: str
+    value: int | str
+    text: str
+    fits: Callable[[int], bool] | None  # whether a value in this one's place breaks no rule of the argument; None for a whole list
+
+    @property
+    def nearest(self) -> int | None:
+        """The nearest value in this place that breaks no rule of the argument; None where there is none."""
+        if self.fits is None or not isinstance(self.value, int):
+            return None
+        near = (self.value + sign * distance for distance in range(1, _FAR + 1) for sign in (-1, 1))
+        return next(filter(self.fits, near), None)
+
+    def __str__(self) -> str:
+        nearest = self.nearest
+        return f"{self.place} = {self.value}: {self.text}" + ("" if nearest is None else f"; the nearest legal one is {nearest}")
+
+
+class IllegalBoxError(ValueError):
+    """A tensor map that the driver refuses, or a copy that traps.
+
+    Attributes:
+        broken: the rules that it breaks.
+    """
+
+    def __init__(self, broken: Sequence[Broken]) -> None:
+        super().__init__(broken)
+        self.broken = tuple(broken)
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.broken))
+
+
+def broken(
+    rules: Sequence[TensorMapRule],
+    arguments: Sequence[str],
+    facts: Mapping[str, int],
+    lists: Mapping[str, Mapping[str, Sequence[int]]],
+    shown: Mapping[str, str],
+) -> list[Broken]:
+    """The rules about some arguments that are broken.
+
+    Args:
+        rules: the rules of the mode.
+        arguments: the arguments to judge.
+        facts: the numbers that every rule reads.
+        lists: the numbers of each dimension, of each stride and of each dimension of pixels, under the names of :data:`NAMES`.
+        shown: the values of arguments that are names or lists.
+    """
+    found = []
+    for rule in rules:
+        if rule.argument not in arguments:
+            continue
+        about = [each for each in rules if (each.argument, each.each) == (rule.argument, rule.each)]
+        for index, own in _dimensions(rule, lists):
+            names = {**facts, **own}
+            if not _holds(rule, names):
+                found.append(_explained(rule, about, index, names, shown))
+    return found
+
+
+def _dimensions(rule: TensorMapRule, lists: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[tuple[int | None, dict[str, int]]]:
+    """The dimensions about which a rule is, each with its numbers."""
+    if not rule.each:
+        yield None, {}
+        return
+    columns = {name: values for name, values in lists[rule.each].items() if values}
+    for index, values in enumerate(zip(*columns.values(), strict=True)):
+        yield index, {"i": index, **dict(zip(columns, values, strict=True))}
+
+
+def _explained(
+    rule: TensorMapRule, about: Sequence[TensorMapRule], index: int | None, names: Mapping[str, int], shown: Mapping[str, str]
+) -> Broken:
+    """A broken rule, with the value of its argument."""
+    text = rule.text.format_map(names)
+    if index is None and rule.argument in shown:
+        return Broken(rule, rule.argument, shown[rule.argument], text, None)
+    name = rule.argument if index is None else _ONE.get(rule.argument, rule.argument)
+    place = rule.argument if index is None else f"{rule.argument}[{index}]"
+    return Broken(rule, place, names[name], text, lambda value: all(_holds(each, {**names, name: value}) for each in about))
+
+
+def _holds(rule: TensorMapRule, names: Mapping[str, int]) -> bool:
+    """Tell whether a rule is obeyed or does not apply."""
+    if rule.when and not formula.evaluate(formula.parse(rule.when), names):
+        return True
+    return bool(formula.evaluate(formula.parse(rule.need), names))

@@ -1,0 +1,164 @@
+"""Copies of boxes between tensors and images of shared memory, as TMA makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptxmma.arguments import integer
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.matrices.shared.box import BoxGeometry
+from ptxmma.matrices.shared.image import SharedLayout
+
+
+class Difference(NamedTuple):
+    """An element of a matrix that lies elsewhere than a layout has it."""
+
+    x: int
+    k: int
+    copied: int  # the shared address to which the copy writes it
+    expected: int  # the address where the layout has it
+
+
+class TensorMap(BoxGeometry):
+    """A tensor map whose copies move arrays.
+
+    A tensor is an array of the element type (or its raw bits) with the dimensions of :attr:`shape` outermost first, as NumPy has them;
+    with interleave one more at the end, the elements of a slice.  An image is the array of the bytes from the destination on,
+    ``uint8`` (size).
+    """
+
+    def load(self, tensor: Any, at: Sequence[int], *, offsets: Sequence[int] = (), destination: int = 0, image: Any = None) -> Any:
+        """The image of the box at some coordinates, which may lie outside of the tensor.
+
+        Args:
+            tensor: the whole tensor.
+            at: the coordinates of the copy, innermost first.
+            offsets: distances along W, H, D; im2col only.
+            destination: the shared address of the image, which decides how it is swizzled.
+            image: the bytes before the copy, of which it leaves some as they are; zeros by default.
+
+        Raises:
+            ValueError: a tensor of another shape or dtype, coordinates or an image of another length.
+            IllegalBoxError: a copy that traps.
+        """
+        codes = self._codes(tensor)
+        places, inside = self._places(at, offsets)
+        values = np.where(inside[..., np.newaxis] if self._unit else inside, codes[places], self._outside(codes.dtype))
+        made = self._empty(image)
+        made[self._bytes(destination)] = self._joined(values)
+        return elements.like(made, tensor)
+
+    def store(self, image: Any, tensor: Any, at: Sequence[int], *, destination: int = 0) -> Any:
+        """The tensor after the box is written to it; elements of the box outside of the tensor are not.
+
+        Args:
+            image: the bytes of shared memory from ``destination`` on.
+            tensor: the tensor before; it is not changed.
+            at: the coordinates of the copy, innermost first.
+            destination: the shared address of the image.
+
+        Raises:
+            ValueError: a tensor of another shape or dtype, coordinates or an image of another length.
+            IllegalBoxError: a copy that traps.
+        """
+        codes = self._codes(tensor).copy()
+        places, inside = self._places(at)
+        values = self._split(self._empty(image)[self._bytes(destination)])
+        written = tuple(place[inside] for place in places)
+        codes[written] = values.astype(codes.dtype, copy=False)[inside]
+        return elements.like(codes.view(elements.as_array(tensor).dtype), tensor)
+
+    def difference(self, layout: SharedLayout) -> Difference | None:
+        """The first element that the copies of boxes put elsewhere than a matrix layout has it; None where they write that layout.
+
+        The boxes are of two dimensions: dimension 0 runs along the layout's contiguous dimension.  They follow each other without gaps, as
+        many as the matrix has, first along the other dimension.
+
+        Raises:
+            ValueError: a box that is not of two dimensions, another type, or a matrix that the boxes do not fill.
+        """
+        inner, outer = (layout.k, layout.x) if layout.majorness == "K" else (layout.x, layout.k)
+        if self.mode != "tiled" or len(self.counts) != 2 or self._unit:
+            raise ValueError(f"{self} does not copy matrices: it takes boxes of two dimensions")
+        if self.element != layout.element or self.padded != layout.padded:
+            raise ValueError(f"{self} copies {self.element.name if self.element else self.data_type}, the layout has {layout.element.name}")
+        if inner % self.counts[0] or outer % self.counts[1]:
+            raise ValueError(f"boxes of {self.counts[0]} x {self.counts[1]} do not fill {inner} x {outer}")
+        along, other = np.arange(inner)[:, np.newaxis], np.arange(outer)
+        number = along // self.counts[0] * (outer // self.counts[1]) + other // self.counts[1]
+        bit = self.digits.apply({"d0": along % self.counts[0], "d1": other % self.counts[1]})["bit"]
+        ours = self.swizzled(layout.start + number * self.size + bit // 8)
+        theirs = layout.address(other, along) if layout.majorness == "K" else layout.address(along, other)
+        wrong = np.argwhere(ours != theirs)
+        if not len(wrong):
+            return None
+        first, second = map(int, wrong[0])
+        x, k = (second, first) if layout.majorness == "K" else (first, second)
+        return Difference(x, k, int(ours[first, second]), int(theirs[first, second]))
+
+    def _codes(self, tensor: Any) -> Array:
+        """The bits of the elements of a tensor, checked."""
+        array = elements.as_array(tensor, "the tensor")
+        codes = (
+            elements.codes(array, self.element, "the tensor")
+            if self.element
+            else elements.bits(array, max(self._type.bits // 8, 1), "the tensor")
+        )
+        wanted = self.shape[::-1] + ((self._unit * 8 // self._type.bits,) if self._unit else ())
+        if codes.shape != wanted:
+            raise ValueError(f"the tensor has shape {codes.shape}; this tensor map takes {wanted}: dimension 0 last")
+        return codes
+
+    def _places(self, at: Sequence[int], offsets: Sequence[int] = ()) -> tuple[tuple[Array, ...], Array]:
+        """Indices into a tensor of each element of each line, outermost dimension first, and which ones lie inside."""
+        lines = np.array(list(self.lines(at, offsets)), np.int64)[:, np.newaxis, :]
+        along = np.zeros((1, self.counts[0], len(self.shape)), np.int64)
+        along[0, :, 0] = np.arange(self.counts[0]) * (self.element_strides[0] if self._unit and self.mode == "tiled" else 1)
+        places = lines + along
+        inside: Array = np.all((places >= 0) & (places < np.array(self.shape)), axis=-1)
+        kept = np.where(inside[..., np.newaxis], places, 0)
+        return tuple(kept[..., dim] for dim in reversed(range(len(self.shape)))), inside
+
+    def _outside(self, dtype: np.dtype[Any]) -> Any:
+        """The bits of an element outside of the tensor."""
+        halfwords = np.full(max(dtype.itemsize // 2, 1), self._fill.halfword, np.uint16)
+        return halfwords.view(dtype)[0] if self._fill.halfword else dtype.type(0)
+
+    def _bytes(self, destination: int) -> Array:
+        """The index in the image of each byte of each line."""
+        self._obey("destination", destination=integer("destination", destination))
+        size = self._line // 8
+        lines = np.arange(self.size // max(self._pitch // 8, 1) if not self._unit else np.prod(self.counts[1:], dtype=np.int64))
+        before = destination + lines[:, np.newaxis] * (self._pitch // 8) + np.arange(size)
+        return np.asarray(self.swizzled(before) - destination)
+
+    def _empty(self, image: Any) -> Array:
+        if image is None:
+            return np.zeros(self.size, np.uint8)
+        array = elements.as_array(image, "the image")
+        if array.dtype != np.uint8 or array.shape != (self.size,):
+            raise ValueError(f"the image is {array.dtype} of shape {array.shape}; it takes uint8 of ({self.size},)")
+        return np.array(array)
+
+    def _joined(self, values: Array) -> Array:
+        """Bits of elements, line by line, as bytes."""
+        lines = values.reshape(values.shape[0], -1)
+        if self.padded:
+            return elements.grouped(lines, self._type.bits, self._type.group, 16).view(np.uint8).reshape(len(lines), -1)
+        return elements.joined(lines, self._type.bits).view(np.uint8).reshape(len(lines), -1)
+
+    def _split(self, lines: Array) -> Array:
+        """The inverse of :meth:`_joined`."""
+        contiguous = np.ascontiguousarray(lines)
+        if self.padded:
+            values = elements.ungrouped(contiguous, self._type.bits, self._type.group, 16)
+        elif self._type.bits < 8:
+            values = elements.split(contiguous, self._type.bits)
+        else:
+            values = contiguous.view(f"u{self._type.bits // 8}")
+        shape = (self.counts[0], self._unit * 8 // self._type.bits) if self._unit else (self.counts[0],)
+        return values.reshape(len(lines), *shape)

@@ -1,0 +1,96 @@
+"""Tensor maps: the boxes that TMA copies between global and shared memory, and the rules of the driver."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
+from ptxmma.model.instruction import Statement
+from ptxmma.model.memory import SwizzleName
+
+#: A name of the driver's enumerations.
+CudaName = Annotated[str, like(r"^CU_TENSOR_MAP_[A-Z0-9_]+$", "a name of the driver, e.g. CU_TENSOR_MAP_INTERLEAVE_16B")]
+
+
+class TensorMapMode(Entry, frozen=True, kw_only=True):
+    """A kind of tensor map: how its copies walk through the tensor."""
+
+    name: Identifier  # "tiled"
+    title: Text
+    function: Name  # "cuTensorMapEncodeTiled"
+    source: Source
+
+
+class TensorMapType(Entry, frozen=True, kw_only=True):
+    """A data type of tensor maps; element types name it as ``tma``."""
+
+    name: CudaName  # "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"
+    value: Natural
+    bits: Positive  # an element's width
+    group: Natural = 0  # elements that share 16 bytes of shared memory, padded; 0: elements follow each other without gaps
+    float: bool = False
+    elements: tuple[Name, ...] = ()  # element types narrower than a byte, whose ``tma`` is one of bytes
+    targets: tuple[TargetName, ...] = ()  # these and those that include one of them; none: every target with TMA
+
+
+class Interleave(Entry, frozen=True, kw_only=True):
+    """An interleaved layout of a tensor: channels in slices of so many bytes."""
+
+    name: SwizzleName  # "16B"
+    cuda: CudaName
+    value: Natural
+    unit: Natural  # bytes of a slice; 0: channels are not cut
+
+
+class TensorMapSwizzle(Entry, frozen=True, kw_only=True):
+    """A swizzle mode of tensor maps; one that matrix descriptors do not have brings its own formula."""
+
+    name: SwizzleName  # "128B"
+    value: Natural
+    cuda: Annotated[str, like(r"^(CU_TENSOR_MAP_SWIZZLE_[A-Z0-9_]+)?$", "a name of the driver")] = (
+        ""  # none: the name in shared_memory.yaml
+    )
+    bytes: Natural = 0
+    formula: Formula = ""  # the address after the swizzle, over ``address``
+    targets: tuple[TargetName, ...] = ()
+
+
+class Fill(Entry, frozen=True, kw_only=True):
+    """The value of elements outside of the tensor."""
+
+    name: Identifier  # "nan"
+    cuda: CudaName
+    value: Natural
+    halfword: Natural = 0  # each 16 bits of a filled element
+
+
+class TensorMapRule(Entry, frozen=True, kw_only=True):
+    """A condition on an argument of a tensor map or of a copy with it.
+
+    Formulas and texts read ``rank``; of the type ``bits``, ``padded`` (1: 16 elements in each 16 bytes) and ``float``; ``unit`` of the
+    interleave, ``swizzle`` (its number) and its ``span`` (0: none), ``fill`` (its number), ``address``, ``size`` (the box's bytes as the
+    driver computes them); of im2col ``channels``, ``pixels`` and ``limit`` (of corners).  For each dimension ``i``, ``shape``, ``box`` and
+    ``step``, for each stride ``stride``, for each dimension of pixels ``shape``, ``lower`` and ``upper``; of a copy ``at`` and
+    ``destination``.
+    """
+
+    argument: Identifier  # "box"
+    each: Literal["", "dimension", "stride", "pixel"] = ""
+    modes: tuple[Identifier, ...] = ()  # none: every mode
+    when: Formula = ""
+    need: Formula
+    text: Text
+    source: Source
+
+
+class TensorMaps(Entry, frozen=True, kw_only=True):
+    """Everything about tensor maps."""
+
+    modes: Annotated[tuple[TensorMapMode, ...], SOME]
+    types: Annotated[tuple[TensorMapType, ...], SOME]
+    interleaves: Annotated[tuple[Interleave, ...], SOME]
+    swizzles: Annotated[tuple[TensorMapSwizzle, ...], SOME]
+    fills: Annotated[tuple[Fill, ...], SOME]
+    rules: tuple[TensorMapRule, ...] = ()
+    notes: tuple[Statement, ...] = ()
+    source: Source
