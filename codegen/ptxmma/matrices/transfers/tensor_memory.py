@@ -59,6 +59,7 @@ def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = No
     """Copy rows of shared memory; see :func:`ptxmma.emulate`."""
     target = operand_of(instruction, "tensor-copy")
     image = None if memory is None else _image(instruction, memory).copy()
+    # No map of the rows to cells moves the bytes: they go to several cells where the copy multiplies them, and may be expanded on the way.
     copied = _expanded(instruction, rows) if instruction.qualifiers.get("from") else rows
     return Moved(instruction, memory=target.pack(copied, image, address=integer(target.name, tensor_copy)))
 
