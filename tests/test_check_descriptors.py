@@ -40,7 +40,7 @@ def reported(*body: str, wgmma: str = _K) -> list[str]:
         (0x4000000000010040, "SBO is 0"),
         (0x4000002000010040, "SBO is 512 bytes, but a group of 8 lines takes 1024"),
         (0x4000004100010040, "SBO = 1040 is not a multiple of 1024"),
-        (0x4004004000010040, "a base offset of 2, but a pattern that starts 0 bytes after a multiple of 1024 needs 0"),
+        (0x4004004000010040, "a base offset of 2, but a pattern whose start is 0 modulo 1024 needs 0"),
         (0x0002001000080040, "a base offset of 1, but nothing is swizzled"),
         (0x400000400001C040, "bits 15:14 are not 0"),
         (0x4000004000010048, ""),  # a pattern that TMA wrote may begin anywhere

@@ -218,7 +218,7 @@ def test_a_constant_where_every_assembler_takes_it(line: str, rules: list[str]) 
 @pytest.mark.parametrize(
     ("mask", "text"),
     [
-        (0x3FC0, "a base offset of 3, but a pattern that starts 0 bytes after a multiple of 1024 needs 0"),
+        (0x3FC0, "a base offset of 3, but a pattern whose start is 0 modulo 1024 needs 0"),
         (0x3FFF, ""),
     ],
 )

@@ -153,6 +153,17 @@ CREATE TABLE selection_values (
   PRIMARY KEY ("selection", "position")
 ) WITHOUT ROWID;
 
+-- An operand of legal products whose place no source gives: the library says so.
+CREATE TABLE unknown_places (
+  "id" INTEGER PRIMARY KEY,
+  "space" INTEGER NOT NULL REFERENCES spaces("id"),
+  "position" INTEGER NOT NULL,
+  "operand" TEXT NOT NULL,
+  "matrix" TEXT NOT NULL,
+  "condition" TEXT,  -- JSON
+  "text" TEXT NOT NULL
+);
+
 -- One element type, e.g. e4m3: 8 bits, 4 of exponent (bias 7), 3 of mantissa, no infinity.
 CREATE TABLE element_types (
   "name" TEXT PRIMARY KEY,
@@ -2571,6 +2582,15 @@ INSERT INTO selection_values VALUES
 (16,1,1),
 (17,0,0),
 (17,1,1);
+
+INSERT INTO unknown_places VALUES
+(1,3,0,'tensor-matrix','a','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"m":[128]}]','A of sparse products of M = 128 in a pair'),
+(2,3,1,'tensor-matrix','a','[{"name":["tcgen05.mma.ws","tcgen05.mma.ws.sp"],"m":[32]}]','A of M = 32'),
+(3,3,2,'tensor-matrix','a','[{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::1"],"bits":[4]},{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::2"],"m":[256],"bits":[4]}]','e2m1 packed in kind::mxf8f6f4'),
+(4,3,3,'tensor-metadata','','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::1"],"m":[64]}]','metadata of M = 64 without .ws'),
+(5,3,4,'tensor-metadata','','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"m":[128]}]','metadata of M = 128 in a pair'),
+(6,3,5,'tensor-scales','b','[{"cta_group":["cta_group::2"],"m":[128],"n":[16,32,48,80,96,112,144,160,176,208,224,240]}]','scale factors of B of M = 128 in a pair, where the halves of the columns are not whole groups of 32'),
+(7,3,6,'tensor-scales','b','[{"blocks":[8],"n":[8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,136,144,152,160,168,176,184,192,200,208,216,224,232,240,248]}]','eight scale factors of B in a row, where N is not 128 or 256');
 
 INSERT INTO element_types VALUES
 ('f16','half precision','float',16,5,10,15,1,1,1,'float16','CU_TENSOR_MAP_DATA_TYPE_FLOAT16','__half','cuda_fp16.h','5.2.3',0),
@@ -7437,7 +7457,7 @@ INSERT INTO suspicion_rules VALUES
 (1,0,'illegal','leading_mode','warning','leading_mode == 1 and along_k == 0','leading_mode = address is for K-major matrices only'),
 (2,1,'illegal','leading_mode','warning','leading_mode == 1 and base_offset != 0','leading_mode = address needs base offset 0, not {base_offset}'),
 (3,2,'base','base_offset','warning','span == alignment and base_offset != 0','a base offset of {base_offset}, but nothing is swizzled: it has no effect'),
-(4,3,'pattern','base_offset','warning','base_offset != 0 and span != alignment and misplaced','a base offset of {base_offset}, but a pattern that starts {phase} bytes after a multiple of {pattern} needs {phase_needed}'),
+(4,3,'pattern','base_offset','warning','base_offset != 0 and span != alignment and misplaced','a base offset of {base_offset}, but a pattern whose start is {phase} modulo {pattern} needs {phase_needed}'),
 (5,4,'pattern','start_address','note','base_offset == 0 and span != alignment and misplaced','{start_address} is not in the first line of a pattern, which repeats every {pattern} bytes: right where the matrix is swizzled by absolute addresses, as TMA does; a pattern that starts at {first} needs base offset {needed}'),
 (6,5,'zero','','warning','by_all and value == 0','{name} is 0: all groups of {lines} lines start at one address{only}'),
 (7,6,'overlap','','warning','(by_all or value > units) and 0 < value and value < group','{name} is {value} bytes, but a group of {lines} lines takes {group}: they overlap{only}'),

@@ -3896,7 +3896,7 @@ export const database = {
      "names": "alignment base_offset inside misplaced pattern phase_needed span",
      "field": "base_offset",
      "when": "(base_offset != 0) and (span != alignment) and (misplaced)",
-     "text": "a base offset of {base_offset}, but a pattern that starts {inside // span * span} bytes after a multiple of {pattern} needs {phase_needed}"
+     "text": "a base offset of {base_offset}, but a pattern whose start is {inside // span * span} modulo {pattern} needs {phase_needed}"
     },
     {
      "rule": "pattern",

@@ -126,10 +126,11 @@ def _spaces(spaces: list[Space], placed: list[tuple[TensorLayouts, Document]], p
             yield Problem(nearest(document, ("space",)), f"no space {entry.space!r}; there are {', '.join(numbers)}")
             continue
         index = numbers[entry.space]
-        known = spaces[index].layouts
-        for own, _ in enumerate(entry.layouts):
-            positions.add(("spaces", index, "layouts", len(known) + own), document, ("layouts", own))
-        spaces[index] = msgspec.structs.replace(spaces[index], layouts=(*known, *entry.layouts))
+        for section in ("layouts", "unknown"):
+            known, added = getattr(spaces[index], section), getattr(entry, section)
+            for own, _ in enumerate(added):
+                positions.add(("spaces", index, section, len(known) + own), document, (section, own))
+            spaces[index] = msgspec.structs.replace(spaces[index], **{section: (*known, *added)})
 
 
 def _located(error: msgspec.ValidationError, document: Document) -> Problem:

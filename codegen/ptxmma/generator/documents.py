@@ -34,6 +34,7 @@ from ptxmma.model import (
     TensorProducts,
     Throughput,
     Types,
+    UnknownPlace,
 )
 from ptxmma.model.fields import SOME, Identifier, Name, Positive, Text, VersionText, like
 
@@ -58,6 +59,7 @@ class TensorLayouts(Entry, frozen=True, kw_only=True):
 
     space: Identifier
     layouts: Annotated[tuple[TensorLayout, ...], SOME]
+    unknown: tuple[UnknownPlace, ...] = ()
 
 
 class Targets(Entry, frozen=True, kw_only=True):

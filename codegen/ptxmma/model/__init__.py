@@ -47,7 +47,7 @@ from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayo
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Target, Throughput
-from ptxmma.model.tensor_layout import Selection, TensorLayout
+from ptxmma.model.tensor_layout import Selection, TensorKind, TensorLayout, UnknownPlace
 from ptxmma.model.tensor_map import Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
 from ptxmma.model.tensor_product import (
     ProductDepth,
@@ -72,7 +72,7 @@ __all__ = [
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
+    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
     "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",
-    "Throughput", "Types", "Version",
+    "Throughput", "Types", "UnknownPlace", "Version",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from ptxmma.model.fields import SOME, Condition, Entry, Identifier, Natural, Positive, Source, TargetName, Text
 from ptxmma.model.instruction import Statement
-from ptxmma.model.tensor_layout import TensorLayout
+from ptxmma.model.tensor_layout import TensorLayout, UnknownPlace
 
 #: The name of the space whose layouts are in ``register_layouts``.
 REGISTERS = "registers"
@@ -34,6 +34,7 @@ class Space(Entry, frozen=True, kw_only=True):
     notes: tuple[Statement, ...] = ()
     source: Source
     layouts: tuple[TensorLayout, ...] = ()
+    unknown: tuple[UnknownPlace, ...] = ()  # operands whose place no source gives
 
     def most(self, coordinate: str) -> int:
         """The size of a coordinate on the target that has most."""

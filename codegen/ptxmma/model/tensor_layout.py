@@ -41,7 +41,7 @@ class TensorLayout(Entry, frozen=True, kw_only=True, dict=True):
     apart: tuple[Identifier, ...] = ()  # axes that number copies of the same data
     selections: tuple[Selection, ...] = ()
     at: Annotated[dict[Identifier, Formula], SOME]
-    align: Annotated[tuple[Natural, ...], Meta(description="lanes at which it may start")] = (0,)
+    align: Annotated[tuple[Natural, ...], Meta(min_length=1, description="lanes at which it may start")] = (0,)
     unit: Formula = "bits"  # bits of what lies at a place
     text: Text = ""
     source: Source
@@ -59,3 +59,12 @@ class TensorLayout(Entry, frozen=True, kw_only=True, dict=True):
     def back(self) -> dict[str, str]:
         """The way back: a formula for each axis, over the coordinates."""
         return inverse(self.terms, self.axes)
+
+
+class UnknownPlace(Entry, frozen=True, kw_only=True):
+    """An operand of legal products whose place no source gives: the library says so."""
+
+    operand: TensorKind
+    matrix: Name = ""
+    of: tuple[Condition, ...]
+    text: Text  # "A of sparse products with M = 128 in a pair"

@@ -56,12 +56,18 @@ def mask_problems(spec: Spec, mask: ColumnMask) -> list[tuple[int, str]]:
     reader = Codec(spec, format)
     wrong = []
     for number, example in enumerate(mask.examples):
-        bits = reader.encode(**example.fields)
-        for part, printed in enumerate(example.masks):
-            digits = printed.removeprefix("0b")
-            text = "".join(str(int(zero)) for zero in reversed(part_of(mask, reader, bits, part, len(digits))))
-            if text != digits:
-                wrong.append((number, f"part {part} of the mask is {text}, and not {digits}"))
+        if mask.parts.get(str(example.m)) != len(example.masks):
+            wrong.append((number, f"{len(example.masks)} parts do not go with M = {example.m}; parts has {mask.parts}"))
+            continue
+        try:
+            bits = reader.encode(**example.fields)
+            for part, printed in enumerate(example.masks):
+                digits = printed.removeprefix("0b")
+                text = "".join(str(int(zero)) for zero in reversed(part_of(mask, reader, bits, part, len(digits))))
+                if text != digits:
+                    wrong.append((number, f"part {part} of the mask is {text}, and not {digits}"))
+        except (TypeError, ValueError) as error:
+            wrong.append((number, str(error)))
     return wrong
 
 

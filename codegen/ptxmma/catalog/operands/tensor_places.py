@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from ptxmma.arguments import in_range
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.placement import Placement
-from ptxmma.model import Facts, Space, TensorLayout, formula, matches
+from ptxmma.model import Facts, Space, TensorLayout, UnknownPlace, formula, matches
 from ptxmma.model.digit_map import DigitMap
+
+_Entry = TypeVar("_Entry", TensorLayout, UnknownPlace)
 
 #: The number that the unit of a layout reads where elements of the matrix lie there: the width of one, or of its container.
 _ELEMENT = "bits"
@@ -208,13 +210,17 @@ def _all(truth: Any) -> bool:
     return bool(truth.all()) if hasattr(truth, "all") else bool(truth)
 
 
+def covering(entries: Iterable[_Entry], kind: str, matrix: str, facts: Facts) -> Iterator[_Entry]:
+    """Return the entries that are for an operand of a kind that describes a matrix; of all entries of a memory one, in a valid spec."""
+    return (entry for entry in entries if entry.operand == kind and entry.matrix in ("", matrix) and matches(entry.of, facts))
+
+
 def of(memory: Space, kind: str, matrix: str, facts: Facts, numbers: Mapping[str, int]) -> TensorPlaces | None:
     """Return the layout of an operand of a kind that describes a matrix, or None where the spec has none.
 
     ``facts`` are the facts of a resolved instruction, ``numbers`` the numbers that formulas read.
     """
-    entries = (entry for entry in memory.layouts if entry.operand == kind and entry.matrix in ("", matrix))
-    entry = next((entry for entry in entries if matches(entry.of, facts)), None)
+    entry = next(covering(memory.layouts, kind, matrix, facts), None)
     return None if entry is None else with_numbers(memory, entry, numbers)
 
 

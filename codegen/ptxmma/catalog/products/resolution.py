@@ -126,8 +126,13 @@ def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces
     memory = spec.tensor_memory_of(variant.facts)
     if memory is None:
         return None
-    known = numbers(spec, variant, matrix) if isinstance(variant, Product) else {"ctas": 1}
+    known = layout_numbers(spec, variant, matrix)
     return tensor_places.of(memory, kind, matrix, {**variant.facts, **known}, known)
+
+
+def layout_numbers(spec: Spec, variant: Variant, matrix: str) -> dict[str, int]:
+    """Return the numbers that the layout of an operand reads: of a product, or of a variant of fixed size."""
+    return numbers(spec, variant, matrix) if isinstance(variant, Product) else {"ctas": 1}
 
 
 def described(opcode: Variant) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.catalog.descriptors.column_masks import mask_problems
-from ptxmma.generator.problems import Problem, clash
+from ptxmma.catalog.descriptors.shared_formats import reads
+from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext
 from ptxmma.matrices.shared.suspicion_rules import NUMBERS, STRIDE_NUMBERS, WORDS, conditions
 from ptxmma.model import DescriptorFormat, Majorness, Padded, SharedMemory
@@ -64,6 +65,12 @@ def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Itera
         for key, stored in (("default", field.default), ("fixed", field.fixed)):
             if stored is not None and stored > most:
                 yield Problem(context.at(*place, key), f"{field.name!r} holds at most {most}")
+        legal = {stored for case in field.cases for stored in case.values.values()} | (
+            {0} if all(case.when for case in field.cases) else set()
+        )
+        if field.default is not None and all(case.values for case in field.cases) and field.cases and field.default not in legal:
+            text = f"{field.name!r} never holds {field.default}; its values hold {', '.join(map(str, sorted(legal)))}"
+            yield Problem(context.at(*place, "default"), text)
         for count, case in enumerate(field.cases):
             here = (*place, "cases", count)
             yield from context.known("target", case.targets, context.targets, *here, "targets")
@@ -83,8 +90,14 @@ def shared_memory(context: RuleContext) -> Iterator[Problem]:
     if memory is None:
         return
     swizzles = [entry.name for entry in memory.swizzles]
+    families = [entry.family for entry in context.spec.instructions]
+    owners: dict[tuple[str, str], Position] = {}
     for index, canonical in enumerate(memory.layouts):
+        here = context.at("shared_memory", "layouts", index, "swizzles")
         yield from context.known("swizzle", canonical.swizzles, swizzles, "shared_memory", "layouts", index, "swizzles")
+        for swizzle in canonical.swizzles:
+            if (first := owners.setdefault((canonical.majorness, swizzle), here)) != here:
+                yield clash(f"two canonical layouts are {canonical.majorness}-major with swizzle {swizzle!r}", here, first)
     for index, example in enumerate(memory.examples):
         yield from context.known("swizzle", [example.swizzle], swizzles, "shared_memory", "examples", index, "swizzle")
         yield from context.known("element type", [example.type], context.elements, "shared_memory", "examples", index, "type")
@@ -94,6 +107,12 @@ def shared_memory(context: RuleContext) -> Iterator[Problem]:
         for index, entry in enumerate(entries):
             yield from context.known("element type", entry.elements, context.elements, "shared_memory", part, index, "elements")
             yield from context.known("swizzle", entry.swizzles, swizzles, "shared_memory", part, index, "swizzles")
+            if not any(reads(family, entry.family) for family in families):
+                yield from context.known("family", [entry.family], families, "shared_memory", part, index, "family")
+            for swizzle in entry.swizzles:
+                if swizzle in swizzles and (entry.majorness, swizzle) not in owners:
+                    text = f"no canonical layout is {entry.majorness}-major with swizzle {swizzle!r}; add one, or leave the swizzle out"
+                    yield Problem(context.at("shared_memory", part, index, "swizzles"), text)
     for number, format in enumerate(context.spec.descriptors):
         for index, field in enumerate(format.fields):
             if format.describes == "matrix" and field.name == "swizzle":

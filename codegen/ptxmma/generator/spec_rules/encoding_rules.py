@@ -96,6 +96,7 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
                 if key not in seen:
                     seen.add(key)
                     yield from _encoded(context, number, kind, allowed, known)
+            yield from _complete(context, number, variant, rows)
             shape: Place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
             if masks and (shape, *masks) not in seen:
                 seen.add((shape, *masks))
@@ -179,6 +180,26 @@ def _encoded(context: RuleContext, number: int, kind: str, allowed: _Allowed, ot
                 here, there = context.at(*allowed.rule), context.at("descriptors", number, "fields", index)
                 problem = clash(f"an instruction descriptor cannot say what this rule allows: {error}", here, there)
                 yield from context.once(problem.position, problem.message)
+
+
+def _complete(context: RuleContext, number: int, variant: Variant, rows: product_rules.Rows) -> Iterator[Problem]:
+    """A product says every field of its descriptor that has no default."""
+    format = context.spec.descriptors[number]
+    said: dict[str, Value] = {**rows.types, "k": rows.depth.k, "m": rows.shape.m[0], "n": rows.shape.n[0].first}
+    said |= {"sparse": int(variant.instruction.sparse), **({"stype": rows.scales[0].stype[0]} if rows.scales else {})}
+    left = [field for field in format.fields if field.fixed is None and field.default is None and _argument(field.name) not in said]
+    if left:
+        codec = Codec(context.spec, format, str(variant.facts.get(format.qualifier, "")))
+        given = {field.name: said[argument] for field in codec.parameters if (argument := _argument(field.name)) in said}
+        try:
+            codec.encode(**given)
+        except TypeError as error:
+            here = context.at("descriptors", number, "fields", format.fields.index(left[0]))
+            yield from context.once(
+                here, f"{variant.canonical} does not say this field: {error}; give it a default, or a format of its own"
+            )
+        except ValueError:
+            pass  # reported value by value
 
 
 def _argument(field: str) -> str:

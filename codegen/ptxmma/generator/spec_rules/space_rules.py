@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog import requirements
@@ -152,6 +153,11 @@ def _layout(context: RuleContext, space: Space, layout: TensorLayout, place: Pla
         if not all("blocks" in condition for condition in selection.when or ({},)):
             text = "a selection of scale factors is for some numbers of them: when: needs blocks in each condition"
             yield Problem(context.at(*place, "selections", number), text)
+    with contextlib.suppress(FormulaError):  # reported below
+        read = {name for text in layout.at.values() for name in formula.names(formula.parse(text))}
+        for number, selection in enumerate(layout.selections):
+            if selection.name not in read:
+                yield Problem(context.at(*place, "selections", number, "name"), f"no formula reads {selection.name!r}; leave it out")
     formulas = [(text, sizes, ("axes", axis)) for axis, text in layout.axes.items()]
     formulas += [(text, {*layout.axes, *chosen, *sizes}, ("at", name)) for name, text in layout.at.items()]
     for text, known, where in (*formulas, (layout.unit, sizes, ("unit",))):
