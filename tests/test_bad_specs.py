@@ -850,6 +850,8 @@ def test_a_slip_in_an_on_chip_memory_is_an_error_with_a_place(tmp_path: Path, na
 _SPEC = {
     "blocks that do not fill K": ("tensor_products.yaml", "block: 32,", "block: 24,", r"tensor_products.yaml:\d+:\d+: blocks of 24 do not fill the 32 elements along K that tcgen05.mma\S+ with .* k = 32 has"),
     "scaled products without a row": ("tensor_products.yaml", '{kind: "kind::mxf4"}, stype', '{kind: "kind::mxf8f6f4", cta_group: "cta_group::1"}, stype', r"tcgen05_mma.yaml:\d+:\d+: no entry of tensor_products.scales covers tcgen05.mma\S+mxf4\S* with"),
+    "issuers twice": ("protocol.yaml", "issuers:\n", 'issuers:\n      - {instructions: ["tcgen05.mma"], alone: "one warp", text: "x", source: "1"}\n', r"protocol.yaml:\d+:\d+: tcgen05.mma has other issuers already; see also"),
+    "a role twice": ("protocol.yaml", 'role: "commit"', 'role: "issue"', r"protocol.yaml:\d+:\d+: 'issue' is there twice; see also"),
     "a selection without values": ("tensor_memory.yaml", '      - {name: "scale_id", when: {blocks: 4}, values: [0], source: "9.7.16.10.7.2.3"}\n', "", r"tensor_memory.yaml:\d+:5: no entry gives the values of scale_id for the tensor-scales of a of"),
     "two selections": ("tensor_memory.yaml", "when: {blocks: [2, 6]}", "when: {blocks: [1, 2, 6]}", r"tensor_memory.yaml:\d+:9: two entries give the values of scale_id for the tensor-scales of a of"),
     "a mask that reads nothing": ("descriptors.yaml", "(use_span + skip_span)", "(use_span + skip_spam)", r"descriptors.yaml:\d+:\d+: unknown name 'skip_spam'"),

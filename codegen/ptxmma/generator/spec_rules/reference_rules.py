@@ -116,6 +116,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
     names = [entry.name for entry in instructions]
     families = [entry.family for entry in instructions]
     first: dict[str, int] = {}
+    issued: dict[str, tuple[int, int]] = {}
     for number, protocol in enumerate(protocols):
         yield from context.known("family", protocol.families, families, "protocols", number, "families")
         for family in protocol.families:
@@ -129,6 +130,11 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                     yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
         for index, issuer in enumerate(protocol.issuers):
             yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
+            for name in issuer.instructions:
+                if issued.setdefault(name, (number, index)) != (number, index):
+                    other, before = issued[name]
+                    here = context.at("protocols", number, "issuers", index, "instructions")
+                    yield clash(f"{name} has other issuers already", here, context.at("protocols", other, "issuers", before))
         qualifiers = {name for entry in instructions if entry.family in protocol.families for name in entry.qualifiers}
         for index, same in enumerate(protocol.same):
             yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
