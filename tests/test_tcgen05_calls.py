@@ -164,7 +164,7 @@ _REFUSED = [
     ("Bytes::call(d, a, b, true, max_shift<4>{})", "max_shift is one of 0, 8, 16, 32"),
     ("Half::call(d, a, b, true, collector_b0_fill{})", "for another instruction: tcgen05.mma and tcgen05.mma.sp take CollectorA"),
     ("Half::call(d, a, b, true, 3)",
-     "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>"),
+     "of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_a_lanes<Lanes>, scale_input_d<"),
     ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
     ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
     ("Half::scales_a(d, 1)", "this product scales no blocks"),

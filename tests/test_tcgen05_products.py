@@ -58,7 +58,10 @@ class _Choices(ctypes.Structure):
 
     _fields_ = tuple(
         (name, ctypes.c_uint32)
-        for name in ("sparsity_selector", "saturate", "negate_a", "negate_b", "max_shift", "scale_b_id", "scale_a_id", "sparsity_version")
+        for name in (
+            *("sparsity_selector", "saturate", "negate_a", "negate_b", "max_shift", "scale_b_id", "scale_a_lanes", "scale_a_id"),
+            "sparsity_version",
+        )
     )
 
 
@@ -88,7 +91,7 @@ def headers(cc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 _JAVASCRIPT = """
 const {{ instruction, tensorProduct }} = await import("{package}");
-const ARGUMENTS = ["dtype", "atype", "btype", "k", "sparsity_version", "m", "n", "stype"];
+const ARGUMENTS = ["dtype", "atype", "btype", "k", "m", "n", "sparsity_version", "scale_a_lanes", "stype"];
 const answers = {questions}.map(([spelling, given]) => {{
   const values = tensorProduct(instruction(spelling), given)?.values ?? {{}};
   return ARGUMENTS.every((name) => !(name in given) || (name in values && values[name] === given[name]));
@@ -117,7 +120,7 @@ def _questions() -> Iterator[tuple[tuple[str, str, str, str], _Values]]:
         }
         for legal in chance.choices(list(resolution.every(_SPEC, entry.variant)), k=40):
             values = dict(legal.choice.values) | {"b_majorness": chance.choice(sorted(majornesses))}
-            key = chance.choice([name for name in values if name not in ("sparsity_version", "b_majorness")])
+            key = chance.choice([name for name in values if name not in ("sparsity_version", "scale_a_lanes", "b_majorness")])
             sizes = [8, 24, 32, 64, 96, 128, 256, 512]
             values[key] = chance.choice(_TYPES) if key in ("dtype", "atype", "btype", "stype") else chance.choice(sizes)
             yield opcode, values
@@ -151,7 +154,8 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
     chosen = [name for name in ("scale_a_id", "scale_b_id") if "stype" in dict(instruction.variant.chosen)]
     legal = [number for number in range(6) if headers.ptxmma_tcgen05_product_scale_id_is_legal(product, number)]
     ids = {name: legal[-number] for number, name in enumerate(chosen)}
-    version = {"sparsity_version": int(dict(instruction.variant.chosen).get("sparsity_version") == "v1")}
+    held = {"v1": 1, 128: 1}
+    options = {name: held.get(value, 0) for name, value in instruction.variant.chosen if name in product_rules.OPTIONS}
     for operand in instruction.forms[0].operands:
         if operand.kind != "tensor-scales" or operand.tensor is None:
             continue
@@ -160,13 +164,13 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
         for number in {*range(4)} - {*legal}:
             with pytest.raises(ValueError, match=f"scale_{operand.of}_id = {number} is not legal"):
                 of_product(instruction, **{f"scale_{operand.of}_id": number})
-    assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids, **version)) == of_product(instruction, **ids)
+    assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**ids, **options)) == of_product(instruction, **ids)
     for name, value in (("negate_b", 1), ("saturate", 1), ("max_shift", 8), ("sparsity_selector", 1)):
         try:
             bits = of_product(instruction, **{name: value})
         except (TypeError, ValueError):
             continue
-        assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**{name: min(value, 1)}, **version)) == bits, name
+        assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**{name: min(value, 1)}, **options)) == bits, name
     usual = next(row.k for row in _RULES.depths if matches(row.of, {**instruction.variant.facts, "k": ""}))
     assert headers.ptxmma_tcgen05_product_k(product) == usual
     for side in ("a_majorness", "b_majorness"):
@@ -177,7 +181,7 @@ def _compare(instruction: Instruction, product: _Product, headers: ctypes.CDLL) 
             assert not headers.ptxmma_tcgen05_product_is_legal(product), side
         else:
             assert headers.ptxmma_tcgen05_product_is_legal(product), side
-            assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**version)) == bits
+            assert headers.ptxmma_tcgen05_product_instruction(product, _Choices(**options)) == bits
         setattr(product, side, 0)
     d = _result(instruction)
     assert headers.ptxmma_tcgen05_product_d_columns(product) == d.placed().columns

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import shared_memory, sparse
+from ptxmma import scaling, shared_memory, sparse
 from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Missing
+from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.products.product_rules import IllegalProductError
+from ptxmma.matrices.scaling import tensor_memory
 from ptxmma.matrices.sparse.patterns import pattern_of
 
 _BF16: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
@@ -278,6 +280,36 @@ def test_d_is_a_tensor_where_an_operand_is_one(arguments: dict[str, Any], dtype:
 _SPARSE = "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale"
 
 
+def test_scale_factors_of_a_lie_over_128_lanes_where_the_product_says_so() -> None:
+    """A lane for each row of a CTA and no copies; the descriptor says so in a bit, and sm_107f alone has it."""
+    opcode = "tcgen05.mma.cta_group::{}.kind::mxf4nvf4.block_scale.block16"
+    sizes: dict[str, Any] = {"n": 128, "k": 128, "stype": "ue4m3"}
+    usual, product = (ptxmma.instruction(opcode.format(2), m=256, scale_a_lanes=lanes, **sizes) for lanes in (32, 128))
+    assert usual == ptxmma.instruction(opcode.format(2), m=256, **sizes) != product
+    assert of_product(product) - of_product(usual) == 1 << 26
+    assert set(product.accepted_by()) == {"sm_107f", "sm_107a"}
+    scales = product.operand("scale-A-tmem")
+    assert isinstance(scales, TensorOperand)
+    assert (scales.axes, scales.apart, scales.columns) == (("row", "block"), (), 2)
+    assert scales.locate(133, 6) == (1, 5, 1, 16)
+    assert scales.coords(5, 1, 16, cta=1) == (133, 6)
+    assert product.operand("scale-B-tmem").locate(33, 6) == usual.operand("scale-B-tmem").locate(33, 6)
+    factors = np.arange(128 * 8, dtype=np.uint16).reshape(128, 8).astype(np.uint8) & 0x7F
+    one = ptxmma.instruction(opcode.format(1), m=128, scale_a_lanes=128, **sizes).operand("scale-A-tmem")
+    image = scaling.to_tensor_memory(factors, lanes=128)
+    assert np.array_equal(image[:, :2], one.pack(factors)[:, :2])
+    assert np.array_equal(scaling.from_tensor_memory(image, factors.shape, lanes=128), factors)
+    assert tensor_memory.step(128, 2, 3, lanes=128) == (1, 2)
+    with pytest.raises(ValueError, match="lanes = 128 is for scale factors of A alone"):
+        scaling.to_tensor_memory(factors.T, axis=-2, lanes=128)
+    with pytest.raises(IllegalProductError, match=r"does not allow scale_a_lanes = 64; legal: 32, 128 \(sm_107f\)"):
+        ptxmma.instruction(opcode.format(1), m=128, scale_a_lanes=64, **sizes)
+    narrow: dict[str, Any] = {"atype": "e4m3", "btype": "e4m3", "scale_a_lanes": 128}
+    pair = ptxmma.instruction("tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale", m=128, n=64, **narrow)
+    with pytest.raises(ValueError, match="no source says where scale-A-tmem"):
+        pair.operand("scale-A-tmem").locate(0, 0)
+
+
 def test_versions_of_sparsity_follow_the_target() -> None:
     """sm_107a keeps two elements of four, earlier targets two pairs of eight; metadata, descriptors and compression follow the version."""
     old, new = (ptxmma.instruction(_SPARSE, m=128, n=64, sparsity_version=version) for version in ("v0", "v1"))
@@ -288,7 +320,7 @@ def test_versions_of_sparsity_follow_the_target() -> None:
     assert [each.operand("sp-meta-tmem").sizes["chunk"] for each in (old, new)] == [16, 32]
     with pytest.raises(IllegalProductError, match=r"does not allow sparsity_version = v2; legal: v0 \(sm_100a .*\), v1 \(sm_107a\)"):
         ptxmma.instruction(_SPARSE, m=128, n=64, sparsity_version="v2")
-    with pytest.raises(IllegalProductError, match="has no versions of sparsity; leave out sparsity_version"):
+    with pytest.raises(IllegalProductError, match="has no sparsity_version; leave it out"):
         ptxmma.instruction(_SPARSE.replace(".sp", ""), m=128, n=64, sparsity_version="v1")
 
 

@@ -3949,7 +3949,7 @@ export const database = {
    "partition": 32,
    "address": {"column":0,"lane":16},
    "layouts": {
-    "columns": ["name","title","operand","of","axes","at","back","source","unit","apart","selections","align","matrix"],
+    "columns": ["name","title","operand","of","axes","at","back","source","unit","apart","selections","matrix","align"],
     "rows": [
      [
       "layout_a",
@@ -3983,6 +3983,7 @@ export const database = {
       {"row":"lane % 16 + 64 * cta + 16 * (lane // 32)","col":"column"},
       "9.7.16.10.5.3",
       "32",
+      null,
       null,
       null,
       [0,16]
@@ -4021,6 +4022,7 @@ export const database = {
       "32",
       null,
       null,
+      null,
       [0,16]
      ],
      [
@@ -4056,6 +4058,7 @@ export const database = {
       null,
       null,
       null,
+      null,
       [0,16]
      ],
      [
@@ -4074,7 +4077,7 @@ export const database = {
       "scales_a",
       "scale factors of A",
       "tensor-scales",
-      "cta_group=cta_group::1 m=128; cta_group=cta_group::2 m=256",
+      "cta_group=cta_group::1 m=128 scale_a_lanes=|32; cta_group=cta_group::2 m=256 scale_a_lanes=|32",
       {"row":"m","block":"blocks","copy":"4"},
       {"cta":"row // 128","lane":"row % 32 + 32 * copy","column":"row % 128 // 32 + 4 * ((scale_id + block) // 4)","bit":"8 * ((scale_id + block) % 4)"},
       {"row":"lane % 32 + 128 * cta + 32 * (column % 4)","block":"bit // 8 + 4 * (column // 4) - scale_id","copy":"lane // 32"},
@@ -4087,7 +4090,20 @@ export const database = {
        {"name":"scale_id","values":[0],"when":"blocks=4"},
        {"name":"scale_id","values":[0],"when":"blocks=8"}
       ],
+      "a"
+     ],
+     [
+      "scales_a_128_lanes",
+      "scale factors of A over 128 lanes: a lane for each row, no copies",
+      "tensor-scales",
+      "cta_group=cta_group::1 m=128 scale_a_lanes=128; cta_group=cta_group::2 m=256 scale_a_lanes=128",
+      {"row":"m","block":"blocks"},
+      {"cta":"row // 128","lane":"row % 128","column":"(scale_id + block) // 4","bit":"8 * ((scale_id + block) % 4)"},
+      {"row":"lane + 128 * cta","block":"bit // 8 + 4 * column - scale_id"},
+      "CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2",
+      "8",
       null,
+      [{"name":"scale_id","values":[0,1,2,3],"when":"blocks=1|3"},{"name":"scale_id","values":[0,2],"when":"blocks=2|6"},{"name":"scale_id","values":[0],"when":"blocks=4|8"}],
       "a"
      ],
      [
@@ -4107,14 +4123,13 @@ export const database = {
        {"name":"scale_id","values":[0],"when":"blocks=4"},
        {"name":"scale_id","values":[0],"when":"blocks=8"}
       ],
-      null,
       "b"
      ],
      [
       "scales_a_pair",
       "scale factors of A of M = 128 in a pair: each CTA has those of half of the rows",
       "tensor-scales",
-      "name=tcgen05.mma cta_group=cta_group::2 m=128",
+      "name=tcgen05.mma cta_group=cta_group::2 m=128 scale_a_lanes=|32",
       {"row":"m","block":"blocks","copy":"4"},
       {"cta":"row // 64","lane":"row % 32 + 32 * copy","column":"row % 64 // 32","bit":"8 * (scale_id + block)"},
       {"row":"lane % 32 + 64 * cta + 32 * column","block":"bit // 8 - scale_id","copy":"lane // 32"},
@@ -4122,7 +4137,6 @@ export const database = {
       "8",
       ["copy"],
       [{"name":"scale_id","values":[0,1,2,3],"when":"blocks=1"},{"name":"scale_id","values":[0,2],"when":"blocks=2"},{"name":"scale_id","values":[0],"when":"blocks=4"}],
-      null,
       "a"
      ],
      [
@@ -4137,7 +4151,6 @@ export const database = {
       "8",
       ["copy","peer"],
       [{"name":"scale_id","values":[0,1,2,3],"when":"blocks=1"},{"name":"scale_id","values":[0,2],"when":"blocks=2"},{"name":"scale_id","values":[0],"when":"blocks=4"}],
-      null,
       "b"
      ],
      [
@@ -4248,6 +4261,7 @@ export const database = {
       "8",
       null,
       null,
+      null,
       [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]
      ],
      [
@@ -4325,10 +4339,6 @@ export const database = {
    {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma.sp kind=kind::mxf4nvf4 scale_vec=block16|block32","k":192,"targets":["sm_107f"]}
   ],
-  "sparsities": [
-   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128","version":"v0","targets":["sm_100a","sm_101a","sm_103a","sm_110a"]},
-   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128|192","version":"v1","targets":["sm_107a"]}
-  ],
   "shapes": [
    {"of":"name=tcgen05.mma|tcgen05.mma.sp cta_group=cta_group::1 kind=kind::f16|kind::tf32","m":[64,128],"n":[[8,256,8]]},
    {"of":"name=tcgen05.mma|tcgen05.mma.sp cta_group=cta_group::2 kind=kind::f16|kind::tf32","m":[128,256],"n":[[16,256,16]]},
@@ -4349,6 +4359,12 @@ export const database = {
    {"of":"name=tcgen05.mma.sp cta_group=cta_group::2 kind=kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4","m":[256],"n":[[16,256,16]]},
    {"of":"name=tcgen05.mma.ws","m":[32,64,128],"n":[[64,128,64],[256,256,8]]},
    {"of":"name=tcgen05.mma.ws.sp","m":[32,64,128],"n":[[64,128,64]]}
+  ],
+  "options": [
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128","field":"sparsity_version","value":"v0","targets":["sm_100a","sm_101a","sm_103a","sm_110a"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128|192","field":"sparsity_version","value":"v1","targets":["sm_107a"]},
+   {"of":"kind=kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4","field":"scale_a_lanes","value":32},
+   {"of":"kind=kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4","field":"scale_a_lanes","value":128,"targets":["sm_107f"]}
   ],
   "limits": [
    {"of":"ashift=ashift","m":[128,256]},

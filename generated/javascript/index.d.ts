@@ -546,8 +546,9 @@ export interface DatabaseTables {
   products?: {
     types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
     depths: { of: string; k: number; targets?: string[] }[];
-    sparsities?: { of: string; version: string; targets?: string[] }[];
     shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
+    /** Fields on which the meaning or the place of an operand depends; of several values the first is usual. */
+    options?: { of: string; field: string; value: string | number; targets?: string[] }[];
     /** The M or N that qualifiers and fields of the instruction descriptor leave. */
     limits?: { of: string; m?: number[]; n?: [first: number, last: number, step: number][] }[];
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];

@@ -219,6 +219,23 @@ export function scales_a(row: number, block: number, copy?: number, scale_id?: n
 export function scales_a_inverse(cta: number, lane: number, column: number, bit: number, scale_id?: number): [row: number, block: number, copy: number];
 
 /**
+ * Scale factors of A over 128 lanes: a lane for each row, no copies.
+ *
+ * Counted from the operand's address. -> cta, lane, column, bit.
+ * `scale_id` may be left out: 0.
+ * Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+ */
+export function scales_a_128_lanes(row: number, block: number, scale_id?: number): [cta: number, lane: number, column: number, bit: number];
+
+/**
+ * The inverse of `scales_a_128_lanes`.
+ *
+ * -> row, block.
+ * Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+ */
+export function scales_a_128_lanes_inverse(cta: number, lane: number, column: number, bit: number, scale_id?: number): [row: number, block: number];
+
+/**
  * Scale factors of B; each CTA of a pair has those of all columns.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.

@@ -103,6 +103,14 @@ export function scales_a_inverse(cta, lane, column, bit, scale_id = 0) {
   return [(mod(lane, 32) + (128 * cta)) + (32 * mod(column, 4)), (Math.floor(bit / 8) + (4 * Math.floor(column / 4))) - scale_id, Math.floor(lane / 32)];
 }
 
+export function scales_a_128_lanes(row, block, scale_id = 0) {
+  return [Math.floor(row / 128), mod(row, 128), Math.floor((scale_id + block) / 4), 8 * mod(scale_id + block, 4)];
+}
+
+export function scales_a_128_lanes_inverse(cta, lane, column, bit, scale_id = 0) {
+  return [lane + (128 * cta), (Math.floor(bit / 8) + (4 * column)) - scale_id];
+}
+
 export function scales_b(col, block, n, copy = 0, peer = 0, scale_id = 0) {
   return [peer, mod(col, 32) + (32 * copy), Math.floor(col / 32) + ((Math.floor((n + 127) / 128) * 4) * Math.floor((scale_id + block) / 4)), 8 * mod(scale_id + block, 4)];
 }

@@ -78,7 +78,7 @@ const answers = {
   /** Every product that an opcode may choose. */
   products: ({ spelling }) => {
     const instruction = ptxmma.instruction(spelling);
-    const names = ["dtype", "atype", "btype", "k", "sparsity_version", "m", "n", "stype"];
+    const names = ["dtype", "atype", "btype", "k", "m", "n", "sparsity_version", "scale_a_lanes", "stype"];
     const visit = (given, place) => {
       const { legal, values } = ptxmma.tensorProduct(instruction, given);
       if (place === names.length) return [values];

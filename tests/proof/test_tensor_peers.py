@@ -216,4 +216,5 @@ def test_a_load_of_another_size_is_found(catalog: Catalog) -> None:
 def test_every_layout_has_a_witness(catalog: Catalog, memory: Space) -> None:
     witness = attached(catalog.database)[witnesses.TENSOR_MEMORY]
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
-    assert agreeing == {layout.name for layout in memory.layouts} | _register_layouts(catalog) | {_REDUCED}
+    alone = {"scales_a_128_lanes"}  # kernels of sm_107 fill it; no release of a peer lays it out
+    assert agreeing == {layout.name for layout in memory.layouts} - alone | _register_layouts(catalog) | {_REDUCED}

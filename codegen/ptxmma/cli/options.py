@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ptxmma.catalog.instructions import Catalog, Instruction
-    from ptxmma.model import ProductSparsity, Spec
+    from ptxmma.model import Spec
 
 #: So many instructions of one name are shown.
 _SHOWN = 8
@@ -141,8 +142,10 @@ def swizzles(context: click.Context) -> Iterable[str]:
     return [mode.name.removesuffix("B") if mode.name[:-1].isdigit() else mode.name for mode in known]
 
 
-def _sparsities(spec: Spec) -> tuple[ProductSparsity, ...]:
-    return spec.tensor_products.sparsities if spec.tensor_products else ()
+def _values_of_field(field: str, context: click.Context) -> Iterable[str]:
+    """The values of a further field that some product has."""
+    products = catalog_of(context.params.get("database")).database.spec.tensor_products
+    return dict.fromkeys(str(option.value) for option in products.options if option.field == field) if products else ()
 
 
 def matrix_families(context: click.Context) -> Iterable[str]:
@@ -162,7 +165,6 @@ _NAMES: dict[str, Callable[[Catalog], Iterable[str]]] = {
     "ptx": lambda catalog: [entry.version for entry in catalog.database.spec.isa_versions],
     "element": lambda catalog: [entry.name for entry in catalog.database.spec.types.elements],
     "shape": _shapes,
-    "sparsity": lambda catalog: dict.fromkeys(entry.version for entry in _sparsities(catalog.database.spec)),
     "kind": lambda catalog: [kind for format in catalog.database.spec.descriptors for kind in format.short_kinds],
 }
 
@@ -213,15 +215,18 @@ def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorator
 _KEY = "ptxmma.product"
 _SIZES = {"m": "rows of D, in a pair of CTAs those of both", "n": "columns of D", "k": "depth"}
 _TYPES = {"dtype": "type of D", "atype": "type of A", "btype": "type of B", "stype": "type of scale factors"}
-_VERSION = {"sparsity_version": "version of sparsity: v0, or v1 on sm_107a"}
+_FIELDS = {
+    "sparsity_version": "version of sparsity: v0, or v1 on sm_107a",
+    "scale_a_lanes": "lanes over which scale factors of A lie: 32, or 128 on sm_107f",
+}
 
 
 def product_options(command: click.decorators.FC) -> click.decorators.FC:
-    """``--m``, ``--n``, ``--k``, the types ``--dtype`` to ``--stype``, and ``--sparsity-version``: what :func:`resolved` reads."""
+    """``--m``, ``--n``, ``--k``, the types ``--dtype`` to ``--stype``, and further fields: what :func:`resolved` reads."""
     typed: Any = {"metavar": "TYPE", "shell_complete": known_names("element")}
-    version: Any = {"metavar": "VERSION", "shell_complete": known_names("sparsity")}
-    for name, text in reversed({**_SIZES, **_TYPES, **_VERSION}.items()):
-        kind = {"type": int} if name in _SIZES else typed if name in _TYPES else version
+    for name, text in reversed({**_SIZES, **_TYPES, **_FIELDS}.items()):
+        field: Any = {"metavar": "VALUE", "shell_complete": completed(functools.partial(_values_of_field, name))}
+        kind = {"type": int} if name in _SIZES else typed if name in _TYPES else field
         description = f"Of tcgen05.mma, whose opcode does not state it: {text}."
         command = click.option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, help=description, **kind)(command)
     return command
@@ -251,7 +256,7 @@ def resolved_as(instruction: Instruction, text: str | None) -> Instruction:
     from ptxmma.catalog.products import resolution
     from ptxmma.catalog.products.product_rules import IllegalProductError
 
-    named = {**_SIZES, **_TYPES, **_VERSION}
+    named = {**_SIZES, **_TYPES, **_FIELDS}
     said: dict[str, Any] = {}
     for part in filter(None, (text or "").split(",")):
         name, _, value = part.partition("=")

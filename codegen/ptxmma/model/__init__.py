@@ -52,9 +52,9 @@ from ptxmma.model.tensor_map import Fill, Interleave, TensorMapMode, TensorMapRu
 from ptxmma.model.tensor_product import (
     ProductDepth,
     ProductLimit,
+    ProductOption,
     ProductScale,
     ProductShape,
-    ProductSparsity,
     ProductTypes,
     TensorProducts,
 )
@@ -71,7 +71,7 @@ __all__ = [
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
-    "ProductDepth", "ProductLimit", "ProductScale", "ProductShape", "ProductSparsity", "ProductTypes", "Selection",
+    "ProductDepth", "ProductLimit", "ProductOption", "ProductScale", "ProductShape", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
     "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",
     "Throughput", "Types", "UnknownPlace", "Version",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ptxmma.model.fields import SOME, Condition, Entry, Name, Positive, Source, TargetName
+from ptxmma.model.fields import SOME, Condition, Entry, Identifier, Name, Positive, Source, TargetName
 from ptxmma.model.instruction import Range
 
 
@@ -27,21 +27,22 @@ class ProductDepth(Entry, frozen=True, kw_only=True):
     source: Source
 
 
-class ProductSparsity(Entry, frozen=True, kw_only=True):
-    """A version of sparsity; where several are legal, a descriptor whose field is 0 has the first."""
-
-    of: tuple[Condition, ...]
-    version: Name  # "v1"
-    targets: tuple[TargetName, ...] = ()
-    source: Source
-
-
 class ProductShape(Entry, frozen=True, kw_only=True):
     """The sizes M and N that go together."""
 
     of: tuple[Condition, ...]
     m: Annotated[tuple[Positive, ...], SOME]
     n: Annotated[tuple[Range, ...], SOME]
+    source: Source
+
+
+class ProductOption(Entry, frozen=True, kw_only=True):
+    """A value of a field on which the meaning or the place of an operand depends; of several legal ones the first is usual."""
+
+    of: tuple[Condition, ...]
+    field: Identifier  # a field of the instruction descriptor: "sparsity_version"
+    value: str | int  # "v1", as the descriptor names it
+    targets: tuple[TargetName, ...] = ()
     source: Source
 
 
@@ -72,13 +73,13 @@ class ProductScale(Entry, frozen=True, kw_only=True):
 class TensorProducts(Entry, frozen=True, kw_only=True):
     """The legal choices: a product is legal if a row of each list has its values.
 
-    Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then
-    ``sparsity_version``, then ``m`` and ``n``.
+    Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then the fields of
+    ``options``, then ``m`` and ``n``.
     """
 
     types: Annotated[tuple[ProductTypes, ...], SOME]
     depths: Annotated[tuple[ProductDepth, ...], SOME]
-    sparsities: tuple[ProductSparsity, ...] = ()
+    options: tuple[ProductOption, ...] = ()
     shapes: Annotated[tuple[ProductShape, ...], SOME]
     limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M and N, too
     scales: tuple[ProductScale, ...] = ()

@@ -259,6 +259,7 @@ typedef struct ptxmma_tcgen05_choices {
   uint32_t negate_b; /**< whether B is negated */
   uint32_t max_shift; /**< largest shift at which .ws may reuse B */
   uint32_t scale_b_id; /**< scale factor data ID of B */
+  uint32_t scale_a_lanes; /**< lanes over which the scale factors of A lie */
   uint32_t scale_a_id; /**< scale factor data ID of A */
   uint32_t sparsity_version; /**< version of sparsity: 1 on sm_107a, 0 elsewhere; of a dense product it means nothing */
 } ptxmma_tcgen05_choices;
@@ -297,6 +298,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_p
     fields.scale_b_id = choices.scale_b_id;
     fields.negate_a = choices.negate_a;
     fields.negate_b = choices.negate_b;
+    fields.scale_a_lanes = choices.scale_a_lanes;
     fields.scale_a_id = choices.scale_a_id;
     return ptxmma_tcgen05_instruction_mxf8f6f4_encode(fields);
   }
@@ -313,6 +315,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_instruction(ptxmma_tcgen05_p
     fields.sparsity_version = choices.sparsity_version;
     fields.negate_a = choices.negate_a;
     fields.negate_b = choices.negate_b;
+    fields.scale_a_lanes = choices.scale_a_lanes;
     fields.scale_a_id = choices.scale_a_id;
     return ptxmma_tcgen05_instruction_mxf4_encode(fields);
   }

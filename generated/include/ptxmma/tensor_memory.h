@@ -504,6 +504,57 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_copy(
 }
 
 /*
+ * Scale factors of A over 128 lanes: a lane for each row, no copies.
+ * Counted from the operand's address. -> cta, lane, column, bit. `scale_id` may be left out: 0.
+ * Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_cta(
+    uint32_t row, uint32_t block, uint32_t scale_id) {
+  (void)block;
+  (void)scale_id;
+  return row / 128;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_lane(
+    uint32_t row, uint32_t block, uint32_t scale_id) {
+  (void)block;
+  (void)scale_id;
+  return row % 128;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_column(
+    uint32_t row, uint32_t block, uint32_t scale_id) {
+  (void)row;
+  return (scale_id + block) / 4;
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_bit(
+    uint32_t row, uint32_t block, uint32_t scale_id) {
+  (void)row;
+  return 8 * ((scale_id + block) % 4);
+}
+
+/*
+ * The inverse of `scales_a_128_lanes`.
+ * -> row, block.
+ * Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+ */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_row(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
+  (void)column;
+  (void)bit;
+  (void)scale_id;
+  return lane + (128 * cta);
+}
+
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_block(
+    uint32_t cta, uint32_t lane, uint32_t column, uint32_t bit, uint32_t scale_id) {
+  (void)cta;
+  (void)lane;
+  return ((bit / 8) + (4 * column)) - scale_id;
+}
+
+/*
  * Scale factors of B; each CTA of a pair has those of all columns.
  * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `peer`, `scale_id` may be
  * left out: 0. `n`: N of the product.

@@ -300,6 +300,31 @@ def scales_a_inverse(cta, lane, column, bit, scale_id=0):
     return row, block, copy
 
 
+def scales_a_128_lanes(row, block, scale_id=0):
+    """Scale factors of A over 128 lanes: a lane for each row, no copies.
+
+    Counted from the operand's address. -> cta, lane, column, bit.
+    ``scale_id`` may be left out: 0.
+    Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+    """
+    cta = row // 128
+    lane = row % 128
+    column = (scale_id + block) // 4
+    bit = 8 * ((scale_id + block) % 4)
+    return cta, lane, column, bit
+
+
+def scales_a_128_lanes_inverse(cta, lane, column, bit, scale_id=0):
+    """The inverse of ``scales_a_128_lanes``.
+
+    -> row, block.
+    Source: CUTLASS, manual_mma_128dp.py; PTX ISA 9.4, 9.7.18.10.7.2.
+    """
+    row = lane + 128 * cta
+    block = bit // 8 + 4 * column - scale_id
+    return row, block
+
+
 def scales_b(col, block, n, copy=0, peer=0, scale_id=0):
     """Scale factors of B; each CTA of a pair has those of all columns.
 

@@ -155,6 +155,7 @@ def instruction(
     btype: str | None = None,
     stype: str | None = None,
     sparsity_version: str | None = None,
+    scale_a_lanes: int | None = None,
     database: DatabaseLike = None,
     **unknown: NoReturn,
 ) -> Instruction:
@@ -173,6 +174,7 @@ def instruction(
         btype: the element type of B.
         stype: the type of scale factors.
         sparsity_version: ``"v1"`` for sparse products of 4-bit elements on sm_107a; others have ``"v0"``.
+        scale_a_lanes: the lanes over which scale factors of A lie: 32, with copies in the others, or 128 on sm_107f.
         database: another than the packaged one.
         unknown: nothing else; taken so that the error about it can list the legal arguments.
 
@@ -183,7 +185,7 @@ def instruction(
     """
     opcode = catalog(database).find(spelling)
     arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
-    arguments |= {"sparsity_version": sparsity_version, **unknown}
+    arguments |= {"sparsity_version": sparsity_version, "scale_a_lanes": scale_a_lanes, **unknown}
     given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
     return opcode.resolved(**given) if given else opcode
 

@@ -15,15 +15,15 @@ from ptxmma.model import (
     Granularity,
     ProductDepth,
     ProductLimit,
+    ProductOption,
     ProductScale,
     ProductShape,
-    ProductSparsity,
     ProductTypes,
     Spec,
     TensorLayout,
 )
 
-Rule = TypeVar("Rule", Granularity, ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale, TensorLayout)
+Rule = TypeVar("Rule", Granularity, ProductTypes, ProductDepth, ProductShape, ProductOption, ProductLimit, ProductScale, TensorLayout)
 
 
 def in_words(spec: Spec, opcode: Variant) -> list[str]:
@@ -37,8 +37,8 @@ def in_words(spec: Spec, opcode: Variant) -> list[str]:
     facts = [facts_of(spec, opcode)]
     lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
-    lines += [f"sparsity {row.version}{_on(row.targets)}{_where(row.of)}" for row in met(rules.sparsities, facts)]
     deep: list[Facts] = [{**facts[0], "k": row.k} for row in met(rules.depths, facts)]
+    lines += [f"{row.field} {row.value}{_on(row.targets)}{_where(row.of)}" for row in met(rules.options, deep)]
     lines += [f"M {_either(row.m)} with N {product_rules.ranges(row.n)}{_where(row.of)}" for row in met(rules.shapes, deep)]
     limits = met(rules.limits, facts)
     lines += [f"M {_either(row.m)} alone{_where(row.of)}" for row in limits if row.m]

@@ -1,6 +1,6 @@
 """Choices of an instruction descriptor: resolves the arguments of a product against the rules of the spec.
 
-The lists of rules are taken in order: element types, the depth K, the version of sparsity, the sizes M and N, scale factors.
+The lists of rules are taken in order: element types, the depth K, further fields of the descriptor, the sizes M and N, scale factors.
 An argument that the rules leave one value for may be left out.
 """
 
@@ -16,9 +16,9 @@ from ptxmma.model import (
     Facts,
     ProductDepth,
     ProductLimit,
+    ProductOption,
     ProductScale,
     ProductShape,
-    ProductSparsity,
     ProductTypes,
     Range,
     Requirement,
@@ -28,10 +28,12 @@ from ptxmma.model import (
 
 #: The arguments that are element types of matrices.
 TYPES = ("dtype", "atype", "btype")
+#: Fields on which the meaning or the place of an operand depends.
+OPTIONS = ("sparsity_version", "scale_a_lanes")
 #: Every argument that says what the opcode does not state.
-ARGUMENTS = ("m", "n", "k", *TYPES, "stype", "sparsity_version")
+ARGUMENTS = ("m", "n", "k", *TYPES, "stype", *OPTIONS)
 
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductSparsity, ProductShape, ProductLimit, ProductScale)
+_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductOption, ProductLimit, ProductScale)
 
 
 class IllegalProductError(ValueError):
@@ -56,7 +58,7 @@ class Choice(NamedTuple):
 
     Attributes:
         values: ``{"dtype": "f32", "atype": "bf16", "btype": "bf16", "k": 16, "m": 128, "n": 256}``, with ``stype`` where it is scaled and
-            ``sparsity_version`` where there are several.
+            each of :data:`OPTIONS` that it has.
         block: kept elements along K that share a scale factor; 0 where it is not scaled.
         requires: rules for targets that come with these values.
     """
@@ -84,8 +86,10 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     known |= types
     depth = _depth(rules.depths, known, opcode, given)
     known["k"] = depth.k
-    sparsity = _sparsity(_matching(rules.sparsities, known), opcode, given)
-    known |= _version(sparsity)
+    options = [_option(rows, opcode, given) for rows in _by_field(_matching(rules.options, known)).values()]
+    known |= values_of(options)
+    if without := [name for name in OPTIONS if name in given and name not in known]:
+        raise IllegalProductError(opcode, f"has no {' and no '.join(without)}; leave it out")
     shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
     check_limits(rules, opcode, known)
@@ -93,21 +97,29 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
     if not scales and "stype" in given:
         raise IllegalProductError(opcode, "has no scale factors; leave out stype")
     scale, stype = _scale(scales, opcode, given) if scales else (None, "")
-    return _choice({**types, "k": depth.k, **_version(sparsity), **shape}, depth, sparsity, scale, stype)
+    return _choice({**types, "k": depth.k, **values_of(options), **shape}, depth, options, scale, stype)
 
 
 def _choice(
-    values: dict[str, str | int], depth: ProductDepth, sparsity: ProductSparsity | None, scale: ProductScale | None, stype: str
+    values: dict[str, str | int], depth: ProductDepth, options: Sequence[ProductOption], scale: ProductScale | None, stype: str
 ) -> Choice:
-    """The choice of these types and sizes, by the rules for its depth, its sparsity and its scale factors."""
-    rules = [rule for rule in (depth, sparsity, scale) if rule is not None]
+    """The choice of these types and sizes, by the rules for its depth, its further fields and its scale factors."""
+    rules = [rule for rule in (depth, *options, scale) if rule is not None]
     requires = tuple([Requirement(targets=rule.targets, source=rule.source) for rule in rules if rule.targets])
     return Choice(values if scale is None else values | {"stype": stype}, 0 if scale is None else scale.block, requires)
 
 
-def _version(sparsity: ProductSparsity | None) -> dict[str, str]:
-    """The version of sparsity as an argument."""
-    return {} if sparsity is None else {"sparsity_version": sparsity.version}
+def values_of(options: Iterable[ProductOption]) -> dict[str, str | int]:
+    """The options as arguments."""
+    return {option.field: option.value for option in options}
+
+
+def _by_field(options: Iterable[ProductOption]) -> dict[str, list[ProductOption]]:
+    """The options of each field."""
+    fields: dict[str, list[ProductOption]] = {}
+    for option in options:
+        fields.setdefault(option.field, []).append(option)
+    return fields
 
 
 def _matching(rules: Iterable[_Rule], facts: Facts) -> list[_Rule]:
@@ -160,18 +172,15 @@ def _needed(row: ProductDepth, matching: Sequence[ProductDepth], facts: Facts) -
             yield " and ".join(" or ".join(str(value) for value in values if value) for values in failing.values())
 
 
-def _sparsity(rows: Sequence[ProductSparsity], opcode: str, given: Mapping[str, str | int]) -> ProductSparsity | None:
-    """The version of sparsity that was asked for, or the usual one; None where there are no versions."""
-    version = given.get("sparsity_version", rows[0].version if rows else None)
+def _option(rows: Sequence[ProductOption], opcode: str, given: Mapping[str, str | int]) -> ProductOption:
+    """The value of a field that was asked for, or the usual one."""
+    field = rows[0].field
+    value = given.get(field, rows[0].value)
     for row in rows:
-        if row.version == version:
+        if str(row.value) == str(value):
             return row
-    if version is None:
-        return None
-    if not rows:
-        raise IllegalProductError(opcode, "has no versions of sparsity; leave out sparsity_version")
-    legal = ", ".join(f"{row.version} ({' or '.join(row.targets)})" if row.targets else row.version for row in rows)
-    raise IllegalProductError(opcode, f"does not allow sparsity_version = {version}", legal)
+    legal = ", ".join(f"{row.value} ({' or '.join(row.targets)})" if row.targets else str(row.value) for row in rows)
+    raise IllegalProductError(opcode, f"does not allow {field} = {value}", legal)
 
 
 def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str, str | int]) -> dict[str, int]:
@@ -266,20 +275,20 @@ def typed(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str]]:
 
 def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iterator[Choice]:
     """Every legal product of an opcode with these types of D, A and B."""
-    for deep, depth, sparsity in _deep(rules, facts, types):
+    for deep, depth, options in _deep(rules, facts, types):
         for row in _matching(rules.shapes, {**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
                 if not within_limits(rules, {**facts, **values}, m, n):
                     continue
                 scales = _matching(rules.scales, {**facts, **values})
-                yield from (_choice(values, depth, sparsity, scale, stype) for scale in scales for stype in scale.stype)
+                yield from (_choice(values, depth, options, scale, stype) for scale in scales for stype in scale.stype)
                 if not scales:
-                    yield _choice(values, depth, sparsity, None, "")
+                    yield _choice(values, depth, options, None, "")
 
 
 def deep(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str | int]]:
-    """Every legal choice of the types, of K, and of the version of sparsity where there are several."""
+    """Every legal choice of the types, of K, and of further fields."""
     for chosen in typed(rules, facts):
         for values, _, _ in _deep(rules, facts, chosen):
             yield values
@@ -287,11 +296,16 @@ def deep(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str | int]]:
 
 def _deep(
     rules: TensorProducts, facts: Facts, types: Mapping[str, str]
-) -> Iterator[tuple[dict[str, str | int], ProductDepth, ProductSparsity | None]]:
+) -> Iterator[tuple[dict[str, str | int], ProductDepth, tuple[ProductOption, ...]]]:
     for depth in _matching(rules.depths, {**facts, **types}):
         values: dict[str, str | int] = {**types, "k": depth.k}
-        versions: Sequence[ProductSparsity | None] = _matching(rules.sparsities, {**facts, **values}) or [None]
-        yield from (({**values, **_version(sparsity)}, depth, sparsity) for sparsity in versions)
+        for options in optional(rules, {**facts, **values}):
+            yield values | values_of(options), depth, options
+
+
+def optional(rules: TensorProducts, facts: Facts) -> Iterator[tuple[ProductOption, ...]]:
+    """Every legal choice of the further fields of a product with these facts; one without any where it has none."""
+    return itertools.product(*_by_field(_matching(rules.options, facts)).values())
 
 
 class Rows(NamedTuple):
@@ -335,4 +349,4 @@ def numbers(spans: Sequence[Range]) -> list[int]:
 
 def conditions(rules: TensorProducts) -> list[tuple[Condition, ...]]:
     """The conditions of every rule."""
-    return [rule.of for rows in (rules.types, rules.depths, rules.sparsities, rules.shapes, rules.limits, rules.scales) for rule in rows]
+    return [rule.of for rows in (rules.types, rules.depths, rules.shapes, rules.options, rules.limits, rules.scales) for rule in rows]

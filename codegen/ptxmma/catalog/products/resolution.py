@@ -24,7 +24,7 @@ class Product(Variant):
     def __init__(self, opcode: Variant, choice: Choice) -> None:
         super().__init__(opcode.instruction, opcode.form, opcode.qualifiers, {})
         self.choice = choice
-        self.extents = self.extents | {name: value for name, value in choice.values.items() if isinstance(value, int)}
+        self.extents = self.extents | {name: int(choice.values[name]) for name in "mnk"}
         self.facts = {**self.facts, **choice.values}
 
     @property

@@ -90,7 +90,7 @@ def _products(context: RuleContext, index: int, entry: InstructionSet, rules: Te
         masks, said = _masks(context, entry, variant), _Said()
         for rows in product_rules.rows(rules, variant.facts):
             known: dict[str, Value] = {**rows.types, "k": rows.depth.k, "sparse": int(entry.sparse)}
-            for allowed in (*_allowed(rules, variant, rows), *_parts(context, variant, rows)):
+            for allowed in (*_allowed(rules, variant, rows), *_parts(context, rules, variant, rows)):
                 said.setdefault(allowed.name, {}).setdefault(allowed.values, allowed)
                 key = (number, kind, allowed, *map(known.get, tested[number].get(allowed.name, ())))
                 if key not in seen:
@@ -113,23 +113,26 @@ def _allowed(rules: TensorProducts, variant: Variant, rows: product_rules.Rows) 
     place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
     yield _Allowed("m", rows.shape.m, place)
     yield _Allowed("n", tuple(product_rules.numbers(rows.shape.n)), place)
-    for number, sparsity in enumerate(rules.sparsities):
-        if matches(sparsity.of, {**variant.facts, **rows.types, "k": rows.depth.k}):
-            place = ("tensor_products", "sparsities", number)
-            yield from (_Allowed("sparsity_version", (sparsity.version,), place, target) for target in sparsity.targets or (None,))
+    for number, option in enumerate(rules.options):
+        if matches(option.of, {**variant.facts, **rows.types, "k": rows.depth.k}):
+            place = ("tensor_products", "options", number)
+            yield from (_Allowed(option.field, (option.value,), place, target) for target in option.targets or (None,))
     for scale in rows.scales:
         place = ("tensor_products", "scales", rules.scales.index(scale))
         yield from (_Allowed("stype", scale.stype, place, target) for target in scale.targets or (None,))
 
 
-def _parts(context: RuleContext, variant: Variant, rows: product_rules.Rows) -> Iterator[_Allowed]:
+def _parts(context: RuleContext, rules: TensorProducts, variant: Variant, rows: product_rules.Rows) -> Iterator[_Allowed]:
     """The parts of operands in tensor memory, and the majornesses of matrices in shared memory, that these products may have."""
     spec = context.spec
     described, lists = list(resolution.described(variant)), variant.instruction.operands.get(variant.form.operands, ())
     for kind, matrix in described:
         field = SELECTED.get(kind, "").format(of=matrix)
-        for m, block in itertools.product(rows.shape.m, [scale.block for scale in rows.scales] or [0]) if field else ():
-            values: dict[str, str | int] = {**rows.types, "k": rows.depth.k, "m": m, "n": rows.shape.n[0].first}
+        every: list[dict[str, str | int]] = []
+        for m in rows.shape.m if field else ():
+            sized: dict[str, str | int] = {**rows.types, "k": rows.depth.k, "m": m, "n": rows.shape.n[0].first}
+            every += (sized | product_rules.values_of(each) for each in product_rules.optional(rules, {**variant.facts, **sized}))
+        for values, block in itertools.product(every, [scale.block for scale in rows.scales] or [0]):
             placed = None
             with contextlib.suppress(FormulaError):  # the proof of the layout reports it
                 placed = resolution.places(spec, resolution.Product(variant, product_rules.Choice(values, block, ())), kind, matrix)

@@ -14,7 +14,7 @@ from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.model import Facts, TensorProducts, matches
 
 #: The lists of rules in the order in which they choose.
-_SECTIONS = ("types", "depths", "sparsities", "shapes", "limits", "scales")
+_SECTIONS = ("types", "depths", "options", "shapes", "limits", "scales")
 
 #: The choices that a row allows.
 _Values = Callable[[Any], Iterable[object]]
@@ -62,10 +62,10 @@ class _Walk:
         yield from self._row("depths", facts, what, here, lambda row: [row.k])
         for depth in self._fitting("depths", facts):
             known = {**facts, "k": depth.k}
-            self._new("sparsities", known)
-            yield from self._twice("sparsities", known, what, lambda row: [row.version])
-            for row in self._fitting("sparsities", known) or [None]:
-                product = known if row is None else {**known, "sparsity_version": row.version}
+            self._new("options", known)
+            yield from self._twice("options", known, what, lambda row: [f"{row.field} = {row.value}"])
+            for options in product_rules.optional(self._rules, known):
+                product = {**known, **product_rules.values_of(options)}
                 if self._new("shapes", product, scaled):
                     yield from self._sizes(variant, product, here, scaled=scaled)
 

@@ -46,7 +46,7 @@ def _products(context: RuleContext) -> Iterator[Problem]:
             yield from context.known("element type", getattr(row, name), context.elements, "tensor_products", "types", index, name)
     for index, scale in enumerate(rules.scales if rules else ()):
         yield from context.known("element type", scale.stype, context.elements, "tensor_products", "scales", index, "stype")
-    for section in ("depths", "sparsities", "scales"):
+    for section in ("depths", "options", "scales"):
         for index, entry in enumerate(getattr(rules, section, ())):
             yield from context.known("target", entry.targets, context.targets, "tensor_products", section, index, "targets")
 

@@ -17,6 +17,8 @@ from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 from ptxmma.model import Space, TensorLayout
 
 _BYTE = 8
+#: The lanes over which scale factors of any matrix may lie.
+_USUAL = 32
 
 
 class Step(NamedTuple):
@@ -31,40 +33,45 @@ class Step(NamedTuple):
     scale_id: int
 
 
-def to_tensor_memory(scales: Any, axis: int = -1, *, database: DatabaseLike = None) -> Array:
+def to_tensor_memory(scales: Any, axis: int = -1, *, lanes: int = _USUAL, database: DatabaseLike = None) -> Array:
     """Scale factors of a whole K as they lie in tensor memory: what ``tcgen05.cp.32x128b.warpx4`` makes of cuBLAS's order.
 
     Args:
         scales: (rows, blocks) of any type of 8 bits, of at most 256 rows of A or columns of B; rows and blocks that are not there are 0.
         axis: along which the blocks lie: -1 for A, -2 for B.
+        lanes: the lanes over which they lie: 32, or 128 for the rows of A in one CTA, as products with ``scale_a_lanes=128`` read them.
         database: another than the packaged one.
 
     Returns:
-        uint32 of shape (128, columns); all four quarters of the lanes hold the same.
+        uint32 of shape (128, columns); over 32 lanes, all four quarters of the lanes hold the same.
 
     Raises:
         ValueError: another shape or type, or another axis.
     """
-    _check_axis(axis)
+    _check_axis(axis, lanes)
     codes = elements.as_array(scales, "scales")
     codes = codes if axis == -1 else codes.swapaxes(-1, -2)
-    if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > _most_lines(database):
-        raise ValueError(f"scales has shape {np.shape(scales)} and dtype {codes.dtype}; it takes (rows, blocks) of 8 bits, 1 to 256 rows")
+    most = _most_lines(lanes, database)
+    if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > most:
+        raise ValueError(
+            f"scales has shape {np.shape(scales)} and dtype {codes.dtype}; it takes (rows, blocks) of 8 bits, 1 to {most} rows"
+        )
     rows, blocks = codes.shape
-    place, columns = _places(rows, blocks, database)
+    place, columns = _places(rows, blocks, lanes, database)
     image = np.zeros((_memory(database).most("lane"), columns), np.uint32)
     values = codes.view(np.uint8).astype(np.uint32)[..., np.newaxis] << np.asarray(place.bit, np.uint32)
     np.bitwise_or.at(image, (place.lane, place.column), values)
     return image
 
 
-def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, database: DatabaseLike = None) -> Array:
+def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, lanes: int = _USUAL, database: DatabaseLike = None) -> Array:
     """The scale factors that lie in tensor memory: the inverse of :func:`to_tensor_memory`, from the first quarter of the lanes.
 
     Args:
         image: (128, columns) of 32 bits, from the column of their address on.
         shape: the shape of the scale factors: (rows, blocks) of A, (blocks, columns) of B.
         axis: as for :func:`to_tensor_memory`.
+        lanes: as for :func:`to_tensor_memory`.
         database: another than the packaged one.
 
     Returns:
@@ -74,12 +81,13 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
         TypeError: a size that is not an integer.
         ValueError: another image or axis, or a shape that the image does not hold.
     """
-    _check_axis(axis)
+    _check_axis(axis, lanes)
     cells, sizes = elements.as_array(image, "image"), [integer("shape", size) for size in shape]
     lines, *blocks = sizes if axis == -1 else reversed(sizes)
-    if len(blocks) != 1 or min(sizes) < 1 or lines > _most_lines(database):
-        raise ValueError(f"shape {tuple(sizes)} with axis {axis} is not that of scale factors: (rows, blocks), 1 to 256 rows")
-    place, columns = _places(lines, blocks[0], database)
+    most = _most_lines(lanes, database)
+    if len(blocks) != 1 or min(sizes) < 1 or lines > most:
+        raise ValueError(f"shape {tuple(sizes)} with axis {axis} is not that of scale factors: (rows, blocks), 1 to {most} rows")
+    place, columns = _places(lines, blocks[0], lanes, database)
     if cells.ndim != 2 or cells.shape[0] != _memory(database).most("lane") or cells.shape[1] < columns or cells.dtype.itemsize != 4:
         raise ValueError(
             f"image is {cells.dtype} of shape {cells.shape}; it takes ({_memory(database).most('lane')}, {columns}) or more of 32-bit cells"
@@ -89,41 +97,50 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, data
     return codes if axis == -1 else codes.swapaxes(-1, -2)
 
 
-def _check_axis(axis: int) -> None:
-    """Refuse an axis along which no instruction reads blocks."""
+def _check_axis(axis: int, lanes: int) -> None:
+    """Refuse an axis along which no instruction reads blocks, over so many lanes."""
     if axis not in (-1, -2):
         raise ValueError(f"axis = {axis!r} is not legal: -1 for (rows, blocks) of A, -2 for (blocks, columns) of B")
+    if lanes != _USUAL and axis != -1:
+        raise ValueError(f"lanes = {lanes} is for scale factors of A alone: axis -1")
 
 
-def _places(lines: int, blocks: int, database: DatabaseLike) -> tuple[Place, int]:
+def _places(lines: int, blocks: int, lanes: int, database: DatabaseLike) -> tuple[Place, int]:
     """The place of each factor, as arrays over lines, blocks and copies; and the columns that all take."""
-    placed = of_lines(lines, blocks, database)
-    every = np.meshgrid(*map(np.arange, (lines, blocks, placed.sizes["copy"])), indexing="ij")
-    place = placed.locate(*every[:2], copy=every[2])
+    placed = of_lines(lines, blocks, lanes, database=database)
+    every = np.meshgrid(*map(np.arange, (lines, blocks, placed.sizes.get("copy", 1))), indexing="ij")
+    copies: dict[str, Any] = {"copy": every[2]} if placed.apart else {}
+    place = placed.locate(*every[:2], **copies)
     known = Place(*(np.broadcast_to(value, every[0].shape) for value in place))
-    return known, step(lines, 1, -(-blocks // blocks_of_cell(database)) * blocks_of_cell(database), database=database).column
+    return known, step(lines, 1, -(-blocks // blocks_of_cell(database)) * blocks_of_cell(database), lanes=lanes, database=database).column
 
 
-def _scales_of_b(database: DatabaseLike) -> tuple[Space, TensorLayout]:
-    """The first layout of scale factors of B, which lie as the ones of any A or B of one CTA do, and its memory.
+def _scales(lanes: int, database: DatabaseLike) -> tuple[Space, TensorLayout]:
+    """A layout of scale factors over so many lanes, and its memory.
+
+    Over 32 it is the first one of B, which lie as the ones of any A or B of one CTA do.
 
     Raises:
         ValueError: the database has none.
     """
     for memory in catalog(database).database.spec.tensor_memories:
         for layout in memory.layouts:
-            if (layout.operand, layout.matrix) == ("tensor-scales", "b"):
+            if layout.operand == "tensor-scales" and (
+                layout.matrix == "b" if lanes == _USUAL else any(lanes in when.get("scale_a_lanes", ()) for when in layout.of)
+            ):
                 return memory, layout
-    raise ValueError("the database has no scale factors in tensor memory")
+    raise ValueError(f"the database has no scale factors over {lanes} lanes of tensor memory")
 
 
 def _memory(database: DatabaseLike) -> Space:
     """The memory in which scale factors lie."""
-    return _scales_of_b(database)[0]
+    return _scales(_USUAL, database)[0]
 
 
-def _most_lines(database: DatabaseLike) -> int:
-    """The lines of which an instruction can read the factors."""
+def _most_lines(lanes: int, database: DatabaseLike) -> int:
+    """The rows or columns of a matrix of which an instruction can read the factors in one CTA."""
+    if lanes != _USUAL:
+        return lanes
     products = catalog(database).database.spec.tensor_products
     return max(each.last for shape in products.shapes for each in shape.n) if products is not None else 0
 
@@ -133,13 +150,14 @@ def blocks_of_cell(database: DatabaseLike = None) -> int:
     return _memory(database).cell // _BYTE
 
 
-def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None) -> Step:
+def step(lines: int, factors: int, number: int, *, lanes: int = _USUAL, database: DatabaseLike = None) -> Step:
     """Return the place of the scale factors of the instruction for the K-step ``number`` among the ones of :func:`to_tensor_memory`.
 
     Args:
         lines: rows of A or columns of B that have factors there, 1 to 256.
         factors: the factors that an instruction reads for each line: 1, 2, 3, 4, 6 or 8.
         number: the number of the step, from 0 on.
+        lanes: as for :func:`to_tensor_memory`.
         database: another than the packaged one.
 
     Raises:
@@ -147,28 +165,28 @@ def step(lines: int, factors: int, number: int, *, database: DatabaseLike = None
         ValueError: an argument out of range.
     """
     lines, factors, number = integer("lines", lines), integer("factors", factors), integer("number", number)
-    most = _most_lines(database)
+    most = _most_lines(lanes, database)
     if not 1 <= lines <= most:
         raise ValueError(f"lines = {lines} is out of range: 1..{most}")
-    if factors not in (legal := [count for count in range(1, 9) if _starts(lines, count, database)]):
+    if factors not in (legal := [count for count in range(1, 9) if _starts(lines, count, lanes, database)]):
         raise ValueError(f"factors = {factors}: no instruction reads so many for a line; allowed: {', '.join(map(str, legal))}")
     if number < 0:
         raise ValueError(f"number = {number} is out of range: steps count from 0 on")
-    first = of_lines(lines, number * factors + 1, database).locate(0, number * factors)
+    first = of_lines(lines, number * factors + 1, lanes, database=database).locate(0, number * factors)
     return Step(int(first.column), int(first.bit) // _BYTE)
 
 
-def _starts(lines: int, factors: int, database: DatabaseLike) -> tuple[int, ...]:
+def _starts(lines: int, factors: int, lanes: int, database: DatabaseLike) -> tuple[int, ...]:
     """The scale IDs at which an instruction that reads so many factors of each line may start; empty where there is none."""
-    return _layout(lines, factors, database).selections.get("scale_id", ())
+    return _layout(lines, factors, lanes, database).selections.get("scale_id", ())
 
 
-def of_lines(lines: int, blocks: int, database: DatabaseLike = None) -> TensorPlaces:
+def of_lines(lines: int, blocks: int, lanes: int = _USUAL, *, database: DatabaseLike = None) -> TensorPlaces:
     """The layout of the factors of so many lines and blocks, from the first column on."""
-    return msgspec.structs.replace(_layout(lines, blocks, database), selections={"scale_id": (0,)})
+    return msgspec.structs.replace(_layout(lines, blocks, lanes, database), selections={"scale_id": (0,)})
 
 
-def _layout(lines: int, blocks: int, database: DatabaseLike) -> TensorPlaces:
+def _layout(lines: int, blocks: int, lanes: int, database: DatabaseLike) -> TensorPlaces:
     """The layout of the spec for so many lines and blocks."""
-    numbers = {"m": 0, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
-    return tensor_places.with_numbers(*_scales_of_b(database), numbers)
+    numbers = {"m": lines, "n": lines, "blocks": blocks, "ctas": 1, "ratio": 1}
+    return tensor_places.with_numbers(*_scales(lanes, database), numbers)

@@ -20,6 +20,10 @@ struct tcgen05_option<max_shift<Number>> {
   static constexpr bool value = true;
 };
 template <int Number>
+struct tcgen05_option<scale_a_lanes<Number>> {
+  static constexpr bool value = true;
+};
+template <int Number>
 struct tcgen05_option<scale_input_d<Number>> {
   static constexpr bool value = true;
 };
@@ -29,12 +33,14 @@ template <class Product, bool TensorA, class... Options>
 struct tcgen05_options {
   static constexpr ptxmma_tcgen05_product p = Product::p;
   static_assert((tcgen05_option<Options>::value && ...),
-                "ptxmma: the options of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_input_d<Number>, and the hints of <ptxmma/cuda/hints.cuh>");
+                "ptxmma: the options of a call are saturate, negate_a, negate_b, sparsity_version, ashift, max_shift<Columns>, scale_a_lanes<Lanes>, scale_input_d<Number>, and the hints of <ptxmma/cuda/hints.cuh>");
   static_assert(!given<saturate, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_I8)), "ptxmma: saturate is for kind::i8");
   static_assert(!given<negate_a, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_TI16 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_a is for kind::f16, kind::tf32, kind::f8f6f4, kind::ti16, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
   static_assert(!given<negate_b, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_TI16 || p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: negate_b is for kind::f16, kind::tf32, kind::f8f6f4, kind::ti16, kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
   static_assert(!number_among<max_shift, Options...>::given || ((p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16)), "ptxmma: max_shift is for kind::f16, kind::tf32, kind::f8f6f4, kind::i8, kind::ti16");
   static_assert(!number_among<max_shift, Options...>::given || (number_among<max_shift, Options...>::value == 0 || number_among<max_shift, Options...>::value == 8 || number_among<max_shift, Options...>::value == 16 || number_among<max_shift, Options...>::value == 32), "ptxmma: max_shift is one of 0, 8, 16, 32");
+  static_assert(!number_among<scale_a_lanes, Options...>::given || ((p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: scale_a_lanes is for kind::mxf8f6f4, kind::mxf4, kind::mxf4nvf4");
+  static_assert(!number_among<scale_a_lanes, Options...>::given || (number_among<scale_a_lanes, Options...>::value == 32 || number_among<scale_a_lanes, Options...>::value == 128), "ptxmma: scale_a_lanes is one of 32, 128");
   static_assert(!given<sparsity_version, Options...>::value || ((p.kind == PTXMMA_TCGEN05_KIND_MXF4 || p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4)), "ptxmma: sparsity_version is for kind::mxf4, kind::mxf4nvf4");
   static_assert(!given<ashift, Options...>::value || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16)) && TensorA && (p.m == 128 || p.m == 256)), "ptxmma: ashift is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32, kind::f8f6f4, kind::i8, kind::ti16, and for A in tensor memory with M = 128 or 256");
   static_assert(!number_among<scale_input_d, Options...>::given || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32))), "ptxmma: scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32");
@@ -63,6 +69,7 @@ struct tcgen05_options {
     chosen.negate_a = given<negate_a, Options...>::value;
     chosen.negate_b = given<negate_b, Options...>::value;
     chosen.max_shift = number_among<max_shift, Options...>::value == 8 ? 1 : number_among<max_shift, Options...>::value == 16 ? 2 : number_among<max_shift, Options...>::value == 32 ? 3 : 0;
+    chosen.scale_a_lanes = number_among<scale_a_lanes, Options...>::value == 128 ? 1 : 0;
     chosen.sparsity_version = given<sparsity_version, Options...>::value;
     return chosen;
   }

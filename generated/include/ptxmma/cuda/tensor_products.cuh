@@ -37,6 +37,8 @@ struct ashift {};  // the rows of A in tensor memory move by one after the produ
 template <int Number>
 struct max_shift {};  // largest shift at which .ws may reuse B
 template <int Number>
+struct scale_a_lanes {};  // lanes over which the scale factors of A lie
+template <int Number>
 struct scale_input_d {};  // D is divided by 2 to the power of it before the product is added
 
 

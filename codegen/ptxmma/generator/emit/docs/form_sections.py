@@ -105,7 +105,7 @@ def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str
     chosen = [
         struct_tables.table(met(rules.types, facts), titles={"dtype": "D", "atype": "A", "btype": "B"}),
         struct_tables.table(met(rules.depths, facts), titles={"k": "K", **needs}),
-        struct_tables.table(met(rules.sparsities, facts), titles={"version": "Version of sparsity", **needs}),
+        struct_tables.table(met(rules.options, facts), titles={"field": "Field of the descriptor", "value": "Value", **needs}),
         struct_tables.table(met(rules.shapes, facts), **sizes),
         struct_tables.table(met(rules.scales, facts), titles=scales),
     ]

@@ -63,8 +63,10 @@ def _products(rules: TensorProducts) -> dict[str, Any]:
     return without_empty(
         types=[{"of": condition(row.of), "dtype": row.dtype, "atype": row.atype, "btype": row.btype} for row in rules.types],
         depths=[{"of": condition(row.of), "k": row.k} | without_empty(targets=row.targets) for row in rules.depths],
-        sparsities=[{"of": condition(row.of), "version": row.version} | without_empty(targets=row.targets) for row in rules.sparsities],
         shapes=[{"of": condition(row.of), "m": row.m, "n": _spans(row.n)} for row in rules.shapes],
+        options=[
+            {"of": condition(row.of), "field": row.field, "value": row.value} | without_empty(targets=row.targets) for row in rules.options
+        ],
         limits=[{"of": condition(row.of)} | without_empty(m=row.m, n=_spans(row.n)) for row in rules.limits],
         scales=[
             {"of": condition(row.of), "stype": row.stype, "block": row.block} | without_empty(targets=row.targets) for row in rules.scales

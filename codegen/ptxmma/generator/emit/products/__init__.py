@@ -73,7 +73,8 @@ def _scale_columns(memory: Space) -> dict[str, str]:
     Empty where the factors of a product have one cell each: then no step of K begins in another column.
     """
     scales = [(layout.matrix, term) for layout in memory.layouts if layout.operand == "tensor-scales" for term in layout.terms]
-    columns = {matrix: to_c(term.weight) for matrix, term in scales if term.coordinate == "column" and term.added}
+    # The first layout of a matrix is the usual one; products in C have no other.
+    columns = {matrix: to_c(term.weight) for matrix, term in reversed(scales) if term.coordinate == "column" and term.added}
     return columns if columns.keys() == {"a", "b"} else {}
 
 

@@ -8,7 +8,7 @@ from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.operands.tensor_places import Place
-from ptxmma.catalog.products.product_rules import TYPES
+from ptxmma.catalog.products.product_rules import OPTIONS, TYPES
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_text import Fact, Write, among
 from ptxmma.model import DescriptorField, DescriptorFormat, formula
@@ -56,10 +56,10 @@ def _extents(family: ProductFamily, qualifiers: dict[str, Fact]) -> dict[str, Fa
 
 
 def open_fields(known: Collection[str], format: DescriptorFormat) -> Iterator[DescriptorField]:
-    """The fields of an instruction descriptor beside the known facts of a product; not those that only some targets have."""
+    """The fields of an instruction descriptor beside the known facts of a product; of those that only some targets have, the options."""
     for field in format.fields:
         others = [case for case in field.cases if any(case.values.values())]
-        some = bool(others) and all(case.targets for case in others)
+        some = field.name not in OPTIONS and bool(others) and all(case.targets for case in others)
         if field.fixed is None and (argument_of(field.name) or field.name) not in known and not some:
             yield field
 

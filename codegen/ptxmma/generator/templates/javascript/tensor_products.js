@@ -11,11 +11,11 @@ import { holds } from "./short_texts.js";
 /** The operation of the instructions whose shape a descriptor says. */
 const OPERATION_OF_PRODUCTS = "tensor-multiply";
 /** What a product chooses. */
-const ARGUMENTS = ["dtype", "atype", "btype", "k", "sparsity_version", "m", "n", "stype"];
+const ARGUMENTS = ["dtype", "atype", "btype", "k", ...new Set((database.products?.options ?? []).map((row) => row.field)), "m", "n", "stype"];
 
 /**
  * The product of an opcode that has the given values where they are legal, and the usual ones elsewhere; null where the opcode says all itself.
- * The values are chosen in this order: types of D, A and B, the depth K, the version of sparsity, M, N, the type of scale factors. What is legal depends on those before,
+ * The values are chosen in this order: types of D, A and B, the depth K, further fields, M, N, the type of scale factors. What is legal depends on those before,
  * and on fields of the instruction descriptor that are given beside them, such as `b_majorness`.
  * @param {Instruction} instruction
  * @param {Record<string, string | number>} given
@@ -42,9 +42,12 @@ export function tensorProduct(instruction, given = {}) {
   }
   const depths = /** @type {typeof rules.depths} */ (fitting(rules.depths));
   choose("k", depths.map((row) => row.k), depths[0]?.k);
-  const sparsities = /** @type {NonNullable<typeof rules.sparsities>} */ (fitting(rules.sparsities));
-  if (sparsities.length) choose("sparsity_version", sparsities.map((row) => row.version), sparsities[0].version);
-  const sparsity = sparsities.find((row) => row.version === facts.sparsity_version);
+  const options = /** @type {NonNullable<typeof rules.options>} */ (fitting(rules.options));
+  for (const field of new Set(options.map((row) => row.field))) {
+    const values = options.filter((row) => row.field === field).map((row) => row.value);
+    choose(field, values, values[0]);
+  }
+  const chosen = options.filter((row) => facts[row.field] === row.value);
   const shapes = /** @type {typeof rules.shapes} */ (fitting(rules.shapes));
   const limits = () => /** @type {NonNullable<typeof rules.limits>} */ (fitting(rules.limits));
   const sizes = [...new Set(shapes.flatMap((row) => row.m))].filter((m) => limits().every((row) => row.m?.includes(m) ?? true)).sort((one, other) => one - other);
@@ -57,7 +60,7 @@ export function tensorProduct(instruction, given = {}) {
   const scale = scales.find((row) => row.stype.includes(String(facts.stype)));
   product.block = scale?.block ?? 0;
   const depth = depths.find((row) => row.k === facts.k);
-  product.targets = [depth, sparsity, scale].map((row) => row?.targets ?? []).filter((targets) => targets.length);
+  product.targets = [depth, ...chosen, scale].map((row) => row?.targets ?? []).filter((targets) => targets.length);
   return product;
 }
 

@@ -119,8 +119,8 @@ export class TensorView {
    * @param {TensorProduct} product
    */
   #choices({ values, legal }) {
-    const titles = /** @type {Record<string, string>} */ ({ m: "M", n: "N", k: "K", dtype: "Type of D", atype: "Type of A", btype: "Type of B", stype: "Type of scales", sparsity_version: "Version of sparsity" });
-    const order = ["m", "n", "k", "dtype", "atype", "btype", "stype", "sparsity_version"].filter((name) => (legal[name] ?? []).length > 1);
+    const titles = /** @type {Record<string, string>} */ ({ m: "M", n: "N", k: "K", dtype: "Type of D", atype: "Type of A", btype: "Type of B", stype: "Type of scales", sparsity_version: "Version of sparsity", scale_a_lanes: "Lanes of scales of A" });
+    const order = ["m", "n", "k", "dtype", "atype", "btype", "stype", "sparsity_version", "scale_a_lanes"].filter((name) => (legal[name] ?? []).length > 1);
     return order.map((name) => choice(titles[name], legal[name].map(String), String(values[name]), (value) => this.store.set({ product: Object.entries({ ...values, [name]: value }).map((pair) => pair.join(":")).join(","), at: "" })));
   }
 
