@@ -87,14 +87,18 @@ def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
 def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
     """The ways to pass one operand."""
     name = "the_" + operand.name.replace("-", "_")
+    if operand.kind == "sink":
+        return [Call([], [], [])]
     ways = []
     if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
         ways.append(Call([], [str(min(operand.immediates[-1], INT_MAX))], []))
-    pointed = {"address": "void", "location": f"uint{8 * operand.alignment}_t"}.get(operand.kind, "")
+    objects = {"address": "void", "destination": "void", "source": "void", "location": f"uint{8 * operand.alignment}_t"}
+    pointed = objects.get(operand.kind, "")
     if operand.takes_register and not (pointed and operand.constraint == "l"):
         array = f"[{operand.registers}]" if operand.listed else ""
-        ways.append(Call([f"{c_types[operand.register_types[0]]} {name}{array} = {{}};"], [], [name]))
+        result = operand.kind == "predicate" and operand.access == "write"
+        ways.append(Call([f"{'uint32_t' if result else c_types[operand.register_types[0]]} {name}{array} = {{}};"], [], [name]))
     if pointed:
         ways.append(Call([f"{'' if operand.writes else 'const '}{pointed}* {name} = nullptr;"], [], [name]))
     return ways

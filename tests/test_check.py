@@ -122,6 +122,7 @@ def test_what_compilers_write_is_read(text: str) -> None:
         "mma_loop: bra mma_loop; call mma_of_tiles, (mma_sync); mov.u32 wgmma_v.x, 1;",
         "fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
         "mma: bra mma;",
+        "barrier.sync 1, 128; barrier.cta.sync.aligned 0; memcp.sync;",
     ],
 )
 def test_other_instructions_are_passed_over(text: str) -> None:

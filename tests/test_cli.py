@@ -252,7 +252,7 @@ def test_a_name_of_several_instructions_and_one_of_none() -> None:
     several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 16>, f32>"])
     assert (several.exit_code, "38 instructions have this name; name one:\n  mma.sync" in several.output) == (2, True)
     # PTX and CuTe have these.
-    for text in ("mbarrier.init.shared::cta.b64 [addr], 1;", "multimem.cp.async.bulk", "SM61_DP4A"):
+    for text in ("discard.global.L2 [addr], 128;", "multimem.cp.async.bulk", "SM61_DP4A"):
         none = CliRunner().invoke(main, ["show", text])
         assert none.exit_code == 2
         assert re.search(r"is not covered; covered are (\w+, )*ldmatrix, (\w+, )*mma, (\w+, )*stmatrix, ", none.output)

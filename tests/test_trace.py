@@ -123,6 +123,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "store",
             "transpose",
             "copy",
+            "prefetch",
             "allocate",
             "shift",
             "tensor-load",
@@ -136,7 +137,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "synchronise",
         }
     )
-    for effect in ("allocate", "copy", "synchronise"):
+    for effect in ("allocate", "copy", "prefetch", "synchronise"):
         with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
     with pytest.raises(Missing, match="moves rows of bytes, which have no elements to follow"):

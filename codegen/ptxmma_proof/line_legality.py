@@ -8,6 +8,7 @@ from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
+from ptxmma.ptx.operand_values import SINK
 
 
 class Legality:
@@ -33,6 +34,8 @@ def _fits(form: OperandForm, texts: list[str]) -> bool:
 
 
 def _takes(form: OperandForm, name: str, text: str) -> bool:
+    if "|" in name:
+        return text.count("|") == name.count("|") and all(map(_takes_one, map(form.operand, name.split("|")), text.split("|")))
     if ptx.named(name) != [name]:  # operands in braces or brackets
         names, inside = ptx.named(name), ptx.items(text[1:-1])
         return text.startswith(name[0]) and len(inside) == len(names) and all(map(_takes_one, map(form.operand, names), inside))
@@ -47,6 +50,8 @@ def _takes(form: OperandForm, name: str, text: str) -> bool:
 
 
 def _takes_one(operand: Operand, text: str) -> bool:
+    if text == SINK or operand.kind == "sink":
+        return text == SINK and (operand.kind == "sink" or operand.droppable)
     if bank := ptx.bank_of(text):
         return operand.takes_register and bank in operand.register_types
     return operand.immediates is not None and text.lstrip("-").isdecimal() and int(text) in operand.immediates

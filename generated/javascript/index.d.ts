@@ -50,6 +50,7 @@ export interface CppOperand {
   value?: string;
   text?: string;
   prologue?: string;
+  epilogue?: string;
 }
 
 export interface Operand {
@@ -73,7 +74,7 @@ export interface Operand {
   registerBits: number;
   cType: string;
   constraint: string;
-  immediates: { first: number; last: number; values: number[] } | null;
+  immediates: { first: number; last: number; step?: number; values: number[] } | null;
   meanings: Record<string, number>;
   default: number | null;
   immediateOnly: boolean;
@@ -524,7 +525,7 @@ export interface DatabaseTables {
     subject: number;
     access?: string;
     constraint?: string;
-    immediates?: number[] | { first: number; last: number };
+    immediates?: number[] | { first: number; last: number; step?: number };
     immediate_only?: boolean;
     cpp: number;
   }>;

@@ -311,8 +311,8 @@ function cppOperand(name, number) {
 }
 
 /**
- * @param {number[] | {first: number, last: number} | undefined} legal
- * @returns {{first: number, last: number, values: number[]} | null}
+ * @param {number[] | {first: number, last: number, step?: number} | undefined} legal
+ * @returns {{first: number, last: number, step?: number, values: number[]} | null}
  */
 function listedImmediates(legal) {
   if (!legal) return null;

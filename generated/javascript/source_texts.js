@@ -52,6 +52,7 @@ export function inlineAssembly(instruction, form) {
   /** @type {[string[], string[]]} */
   const lists = [[], []];
   let prologue = "";
+  let epilogue = "";
   let first = 0;
   for (const reads of [0, 1]) {
     // asm numbers its outputs before its inputs.
@@ -61,18 +62,19 @@ export function inlineAssembly(instruction, form) {
         texts.set(operand.name, String(constantOf(operand)));
         continue;
       }
-      const { value = "", text = "{}", prologue: before = "" } = operand.cpp;
+      const { value = "", text = "{}", prologue: before = "", epilogue: after = "" } = operand.cpp;
       const count = isListed(operand) || operand.registers > 1 ? operand.registers : 1;
       const from = first;
       const numbers = Array.from({ length: count }, (_, place) => `%${from + place}`).join(", ");
       texts.set(operand.name, text.replace("{{{}}}", `{${numbers}}`).replace("{}", numbers));
       prologue += before.replace("{}", numbers);
+      epilogue += after.replace("{}", numbers);
       for (let place = 0; place < count; place += 1) lists[reads].push(value.replace("#", String(place)));
       first += count;
     }
   }
   const line = `${instruction.canonical} ${spelledOperands(form.syntax, texts)}`.trimEnd();
-  const body = prologue ? `{${prologue}${line};}` : `${line};`;
+  const body = prologue ? `{${prologue}${line};${epilogue}}` : `${line};`;
   const operands = [wrappedList(lists[0]), wrappedList(lists[1]), instruction.group.entry.memory ? '"memory"' : ""];
   while (operands.length && !operands[operands.length - 1]) operands.pop();
   const tail = operands.map((values) => (values ? `\n    : ${values}` : " :")).join("");
@@ -115,11 +117,12 @@ function asConstant(operand) {
 }
 
 /**
+ * The constant of an operand that takes no register; the name of a result that is dropped.
  * @param {Operand} operand
- * @returns {number}
+ * @returns {number | string}
  */
 function constantOf(operand) {
-  return operand.default ?? operand.immediates?.first ?? 0;
+  return operand.default ?? operand.immediates?.first ?? (operand.name === "_" ? "_" : 0);
 }
 
 /**

@@ -109,7 +109,7 @@ class _List(NamedTuple):
 def _lists(statement: Statement, form: OperandForm) -> Iterator[_List]:
     """The lists of an instruction; a single register in the statement is a list of one element."""
     for place, name in enumerate(ptx.items(form.syntax)):
-        if not name.startswith(("{", "[")) and (operand := form.operand(name)).listed:
+        if ptx.named(name) == [name] and (operand := form.operand(name)).listed:
             yield _List(place, operand.access, operand_values.element_texts(statement.operands[place]))
 
 
@@ -133,7 +133,7 @@ def _read(
 def _accumulates(function: Function, statement: Statement, form: OperandForm, named: Mapping[bytes, AsmOperand]) -> bool:
     """Return whether the instruction may add to what its result holds: its predicate depends on a register that the statement is given."""
     for place, name in enumerate(ptx.items(form.syntax)):
-        if not name.startswith(("{", "[")) and form.operand(name).kind == "predicate":
+        if ptx.named(name) == [name] and form.operand(name).kind == "predicate":
             predicate = re.escape(statement.operands[place])
             compared = re.search(rb"setp\.\w+\.\w+\s+" + predicate + rb"\s*,\s*(%\w+)\s*,", function.text[: statement.start])
             return compared is not None and compared[1] in named and named[compared[1]].is_register

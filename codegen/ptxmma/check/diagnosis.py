@@ -15,6 +15,7 @@ from ptxmma.catalog.instructions.spellings import hint_values, without_own_hints
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.requirements import targets_of
+from ptxmma.catalog.variants import fixed_tokens, qualifier_values
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
@@ -77,7 +78,10 @@ class Diagnoses:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         #: The first words of hints: "collector" of "collector::a::fill".
-        self._hints = tuple({value.split("::")[0] for value in hint_values(catalog.database.spec.instructions)})
+        entries = catalog.database.spec.instructions
+        self._hints = tuple({value.split("::")[0] for value in hint_values(entries)})
+        self._modifiers = {token for entry in entries for token in fixed_tokens(entry.syntax)}
+        self._modifiers |= {value for entry in entries for name in entry.qualifiers for value in qualifier_values(entry, name)}
         self._substitutes = Substitutes(catalog)
         self._known: dict[tuple[str, str, str], Diagnosis] = {}
 
@@ -116,7 +120,7 @@ class Diagnoses:
         if tokens[0] != own[0]:
             return Diagnosis("unknown-instruction", f"no such instruction: '{_cut(tokens[0])}' should be '{own[0]}'; {proposed}")
         tokens = without_own_hints(close.variant, tokens)
-        hinted = [token for token in tokens if token.startswith(self._hints)]
+        hinted = [token for token in tokens if self._hints_at(token)]
         if hinted and sorted(own) == sorted(token for token in tokens if token not in hinted):
             legal = [value for _, values in close.possible_hints() for value in values if self._takes(close, value, target, version)]
             place = next((token for token in hinted if token not in legal), hinted[0])
@@ -129,6 +133,10 @@ class Diagnoses:
         reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
         message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
         return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")
+
+    def _hints_at(self, token: str) -> bool:
+        """Return whether a token is a hint, or a slip in one."""
+        return token.startswith(self._hints) and token not in self._modifiers
 
     def _takes(self, instruction: Instruction, hint: str, target: str, version: str) -> bool:
         """Return whether a target has an instruction with a hint in a version."""
@@ -190,7 +198,7 @@ class Diagnoses:
 
     def _closest(self, spelling: str, target: str = "", version: str = "") -> Instruction | None:
         """The closest instruction with the most similar first word that the target has in the version; None where there is none."""
-        tokens = [token for token in spelling.split(".") if not token.startswith(self._hints)]
+        tokens = [token for token in spelling.split(".") if not self._hints_at(token)]
         likely = difflib.get_close_matches(tokens[0], sorted({each.canonical.split(".")[0] for each in self._catalog.all()}), 1)
         instructions = (each for each in self._catalog.all() if each.canonical.split(".")[0] in likely)
         return next(iter(closest([each for each in instructions if accepted(each, target, version)], tokens, 1)), None)

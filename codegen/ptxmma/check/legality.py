@@ -203,8 +203,8 @@ class Legality:
         """The faults of as many operands as an operand list has."""
         faults: list[Fault] = []
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
-            if name.startswith("{"):
-                faults += self._group(instruction, form, ptx.items(name[1:-1]), value, place, target)
+            if len(own := ptx.named(name)) > 1:
+                faults += self._group(instruction, form, name, own, value, place, target)
             elif fault := self._fault(instruction, form.operand(name.strip("[]")), value, target):
                 faults.append(fault._replace(operand=place))
         constants = {name: value for name, value in zip(names, values, strict=True) if isinstance(value, int)}
@@ -216,14 +216,13 @@ class Legality:
         return faults
 
     def _group(
-        self, instruction: Instruction, form: OperandForm, names: list[str], value: Value, place: int, target: str
+        self, instruction: Instruction, form: OperandForm, syntax: str, names: list[str], value: Value, place: int, target: str
     ) -> Iterable[Fault]:
-        """The faults of several operands in braces."""
+        """The faults of several operands in braces, or of a pair."""
         if value == ANYTHING:
             return
-        syntax = f"{{{', '.join(names)}}}"
         if not isinstance(value, tuple):
-            yield Fault("list", f"{syntax} must be a list in braces, not {in_words(value)}", place)
+            yield Fault("list", f"{syntax} must be {'a list in braces' if '{' in syntax else 'a pair'}, not {in_words(value)}", place)
         elif len(value) != len(names):
             yield Fault("register-count", f"{syntax} must have {len(names)} elements, not {len(value)}", place)
         else:
@@ -285,7 +284,7 @@ def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Faul
     """The fault of operands that are lists and single operands as in a form with more or fewer of them, and in no form with as many."""
     fitting = []
     for form in forms:
-        lists = [name.startswith("{") or form.operand(name.strip("[]")).listed for name in ptx.items(form.syntax)]
+        lists = [len(ptx.named(name)) > 1 or form.operand(name.strip("[]")).listed for name in ptx.items(form.syntax)]
         if all(value == ANYTHING or isinstance(value, tuple) == listed for value, listed in zip(values, lists, strict=False)):
             fitting.append((abs(len(lists) - len(values)), len(lists) < len(values), form.syntax))
     number, many, syntax = min(fitting, default=(0, False, ""))

@@ -131,6 +131,10 @@ class Fault(NamedTuple):
 def of_single(operand: Operand, value: Value) -> Fault | None:
     """The fault of an operand that is one register, constant or address."""
     must = f"{operand.name} must be {wanted(operand)}"
+    if value == SINK and operand.droppable:
+        return None
+    if operand.kind == "sink":
+        return None if value == SINK else Fault("operand-kind", f"it must be _, which drops the result, not {in_words(value)}")
     if operand.bracketed or isinstance(value, Address):
         return _of_address(operand, value, must)
     if isinstance(value, tuple):
@@ -228,6 +232,8 @@ def constants(values: Sequence[int] | None) -> str:
     """The legal constants of an operand, in words."""
     if values is None:
         return ""
+    if isinstance(values, range) and values.step > 1:
+        return f"a multiple of {values.step} from {values[0]} to {values[-1]}"
     if isinstance(values, range) or len(values) > 4:
         doubling = all(after == 2 * before for before, after in itertools.pairwise(values))
         return f"a {'power of two' if doubling else 'constant'} from {values[0]} to {values[-1]}"

@@ -177,7 +177,9 @@ def _cplusplus(said: Answer, operation: str) -> list[str]:
 def _immediates(legal: list[int] | dict[str, int] | None) -> str:
     if legal is None:
         return ""
-    return "immediate " + (f"{legal['first']}..{legal['last']}" if isinstance(legal, dict) else _either(legal))
+    if isinstance(legal, dict):
+        return f"immediate {legal['first']}..{legal['last']}" + (f" by {legal['step']}" if "step" in legal else "")
+    return f"immediate {_either(legal)}"
 
 
 def _either(values: list[Any]) -> str:

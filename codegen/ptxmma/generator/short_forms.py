@@ -129,8 +129,8 @@ def _form(value: Any) -> Any:
 _OPERANDS: Schema = {
     "type": "string",
     "description": "an operand list as the manual prints it",
-    "pattern": r"^[A-Za-z\[]([A-Za-z0-9, \[\]-]|\{[A-Za-z0-9, \[\]-]+\})*$",
-    "patternErrorMessage": 'operands with ", " between them: [p] an address, {x, y} a list in braces, {, z} one that may be left out',
+    "pattern": r"^[A-Za-z_\[]([A-Za-z0-9, |\[\]-]|\{[A-Za-z0-9, \[\]-]+\})*$",
+    "patternErrorMessage": 'operands with ", " between them: [p] an address, {x, y} a list, x|y a pair, {, z} one that may be left out',
 }
 _OPERAND_LISTS: Schema = {
     "description": "an operand list, or several for one spelling",

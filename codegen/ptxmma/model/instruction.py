@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -30,12 +31,14 @@ Extent = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 4096})]
 #: An integer that fits into 32 bits, signed or not.
 Immediate = Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)]
 QualifierName = Annotated[str, like(r"^[a-z_]+$", "lower-case letters and '_'")]
-OperandName = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9-]*$", "letters, digits and '-', a letter first")]
+OperandName = Annotated[
+    str, like(r"^([A-Za-z][A-Za-z0-9-]*|_)$", "letters, digits and '-', a letter first; '_' for a result that is dropped")
+]
 #: The kinds of operands; ``ROLES`` of :mod:`ptxmma.catalog.operands` has a class for each.
 Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
-    "location", "destination", "source", "size", "cache-policy",
+    "register", "sink", "location", "destination", "source", "size", "cache-policy", "byte-mask",
     "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
@@ -43,7 +46,7 @@ Kind = Literal[
 ]  # fmt: skip
 #: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
-    "multiply", "load", "store", "transpose", "copy", "allocate", "shift",
+    "multiply", "load", "store", "transpose", "copy", "prefetch", "allocate", "shift",
     "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "compress", "decompress",
     "synchronise",
 ]  # fmt: skip
@@ -51,7 +54,7 @@ Verb = Literal[
 
 def operand_names(syntax: str) -> list[str]:
     """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
-    return [name.strip(" {}[]") for name in syntax.split(",")] if syntax else []
+    return [name.strip(" {}[]") for name in re.split("[,|]", syntax)] if syntax else []
 
 
 class Range(Entry, frozen=True, kw_only=True):
@@ -124,8 +127,11 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     access: Literal["read", "write", "read-write"] = "read"
     values: Annotated[tuple[Immediate, ...], SOME] = ()  # legal immediates
     other_values: tuple[OtherValues, ...] = ()  # legal immediates of some forms, in place of `values`
-    limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: 0..limit
+    limit: Annotated[int, Meta(ge=0, le=2**32 - 1)] = -1  # legal immediates: the multiples from minimum to limit
+    minimum: Natural = 0
+    multiple: Positive = 1
     within: Name = ""  # the operand that an immediate must not exceed: "cp-size"
+    droppable: bool = False  # results: "_" may take its place
     meanings: dict[Annotated[str, like(r"^[A-Za-z]+$", "a word")], int] = {}  # words for legal immediates: {"K": 0, "MN": 1}
     default: int | None = None  # value that wrappers assume
     immediate: bool = False  # an immediate is accepted

@@ -14,7 +14,7 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES, register, vector
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\b_\b")
 _ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")
 #: A list of so many registers of a type; 0f... is a constant.
 VECTOR = re.compile(r"([1-9]\d*)([a-z]\w*)")
@@ -49,7 +49,7 @@ def items(text: str) -> list[str]:
 
 
 def named(text: str) -> list[str]:
-    """The operands that a part of an operand list names: itself, or those inside of braces or brackets."""
+    """The operands that a part of an operand list names: itself, those inside of braces or brackets, or both of a pair ``p|q``."""
     return _NAME.findall(text)
 
 
@@ -89,6 +89,8 @@ def expanded(text: str) -> str:
 def _compacted(text: str) -> str:
     if text.startswith("["):
         return f"[{bank_of(text[1:-1]) or text[1:-1]}]"
+    if "|" in text:
+        return "|".join(map(_compacted, text.split("|")))
     if not text.startswith("{"):
         return bank_of(text) or text
     parts = items(text[1:-1])
@@ -103,6 +105,8 @@ def _expanded(text: str) -> str:
         return "{" + ", ".join(_expanded(part) for part in text[1:-1].split(",") if part) + "}"
     if text.startswith("["):
         return f"[{_expanded(text[1:-1])}]"
+    if "|" in text:
+        return "|".join(map(_expanded, text.split("|")))
     if match := VECTOR.fullmatch(text):
         return vector(match[2], int(match[1]))
     return register(text) if text[0].isalpha() else text

@@ -48,7 +48,11 @@ class Opcodes:
         endings = {word[-_ENDING:] for word in stems}
         #: The substrings to search for: "mma" is also part of "wgmma".
         self._cores = [word for word in sorted(endings) if not any(other in word for other in endings - {word})]
-        self._searches = [_Search(core, {word: alike for word, alike in stems.items() if core in word}) for core in self._cores]
+        together = {entry.syntax.split(".")[0].encode() for entry in spec.instructions if "sync" in entry.syntax.split(".")}
+        own = ({word: alike for word, alike in stems.items() if core in word} for core in self._cores)
+        self._searches = [
+            _Search(core, words, mangled=not together.isdisjoint(words)) for core, words in zip(self._cores, own, strict=True)
+        ]
 
     def mentioned(self, text: bytes) -> bool:
         """Return whether a text may have an instruction: places() of what is made of it may not be empty."""
@@ -63,12 +67,13 @@ class Opcodes:
 class _Search:
     """Searches for the words that have a substring; that is faster than to search for each of them."""
 
-    def __init__(self, core: bytes, stems: Mapping[bytes, Sequence[_Stem]]) -> None:
+    def __init__(self, core: bytes, stems: Mapping[bytes, Sequence[_Stem]], *, mangled: bool) -> None:
+        """With ``mangled`` it finds the words also where letters before them, or in them, are wrong, and ``.sync`` follows."""
         #: The length of each word before the substring, and the stems that begin with the word.
         self._words = [(word.rfind(core), alike) for word, alike in stems.items()]
         cuts = ((word, back + len(core)) for word, (back, _) in zip(stems, self._words, strict=True))
         ends = [rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts]
-        self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in (*ends, _MANGLED)) + b")")
+        self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in (*ends, *([_MANGLED] if mangled else []))) + b")")
 
     def places(self, text: bytes) -> Iterator[int]:
         """The places where a word begins an instruction."""

@@ -1,7 +1,7 @@
 """The *value* of an operand: what assemblers judge it by.
 
 It is the type of a register (``"b32"``), the number of an integer constant, one of :data:`FLOATING` for other constants, one of the
-other names below, a tuple of these for a list in braces, or an :class:`Address`.
+other names below, a tuple of these for a list in braces or a pair, or an :class:`Address`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _compact_scalar(text: str) -> Scalar:
 
 def values(operands: tuple[bytes, ...], registers: Scopes) -> tuple[Value, ...]:
     """The value of each operand of a statement, at the place to which ``registers`` went."""
-    return tuple([_list(text, registers) if text.startswith(b"{") else _single(text, registers) for text in operands])
+    return tuple([_several(text, registers) if text.startswith(b"{") or b"|" in text else _single(text, registers) for text in operands])
 
 
 def element_texts(operand: bytes) -> list[bytes]:
@@ -101,7 +101,9 @@ def elements(operand: Token) -> list[Token]:
     return tokens
 
 
-def _list(text: bytes, registers: Scopes) -> Value:
+def _several(text: bytes, registers: Scopes) -> Value:
+    if not text.startswith(b"{"):
+        return tuple([registers.known[part] or _member(part, registers) for part in map(bytes.strip, text.split(b"|"))])
     if alike := registers.alike(text):
         return alike
     known = registers.known

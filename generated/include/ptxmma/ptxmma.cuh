@@ -7,11 +7,16 @@
 #pragma once
 
 #include "cp_async.cuh"
+#include "cp_async_bulk/cp_async_bulk.cuh"
+#include "cp_async_bulk/cp_async_bulk_prefetch.cuh"
+#include "cp_async_bulk/cp_reduce_async_bulk.cuh"
+#include "cp_async_bulk/layouts.cuh"
 #include "cuda/fragment_moves.cuh"
 #include "cuda/hints.cuh"
 #include "cuda/ordering.cuh"
 #include "cuda/shared_tile.cuh"
 #include "ldmatrix.cuh"
+#include "mbarrier.cuh"
 #include "mma/b1_b1.cuh"
 #include "mma/bf16_bf16.cuh"
 #include "mma/e2m1_e2m1.cuh"

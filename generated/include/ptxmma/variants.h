@@ -16,16 +16,18 @@
  * is target t.
  */
 #define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
+#define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
+#define PTXMMA_TARGETS_SM_100 UINT64_C(0x7fff1c00)
+#define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F UINT64_C(0x1b61a00)
+#define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
 #define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
 #define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
-#define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
 #define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
 #define PTXMMA_TARGETS_SM_89 UINT64_C(0x7fffff80)
 #define PTXMMA_TARGETS_SM_120F UINT64_C(0x6c000000)
 #define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_110A UINT64_C(0x1009000)
-#define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
 #define PTXMMA_TARGETS_SM_107A UINT64_C(0x200000)
@@ -39,6 +41,9 @@
 #define PTXMMA_FAMILY_cp_async "cp.async"
 #define PTXMMA_EXTENTS_cp_async "least"
 #define PTXMMA_TYPES_cp_async ""
+#define PTXMMA_FAMILY_cp_async_bulk "cp.async.bulk"
+#define PTXMMA_EXTENTS_cp_async_bulk ""
+#define PTXMMA_TYPES_cp_async_bulk ""
 #define PTXMMA_FAMILY_ldmatrix "ldmatrix"
 #define PTXMMA_EXTENTS_ldmatrix "rows cols num stored packed"
 #define PTXMMA_TYPES_ldmatrix "type"
@@ -48,6 +53,9 @@
 #define PTXMMA_FAMILY_movmatrix "movmatrix"
 #define PTXMMA_EXTENTS_movmatrix "rows cols"
 #define PTXMMA_TYPES_movmatrix "type"
+#define PTXMMA_FAMILY_mbarrier "mbarrier"
+#define PTXMMA_EXTENTS_mbarrier ""
+#define PTXMMA_TYPES_mbarrier ""
 #define PTXMMA_FAMILY_mma "mma"
 #define PTXMMA_EXTENTS_mma "m n k blocks"
 #define PTXMMA_TYPES_mma "dtype atype btype ctype stype"
@@ -104,9 +112,11 @@
 typedef enum ptxmma_variant {
 #define PTXMMA_VARIANT(identifier, ...) PTXMMA_VARIANT_##identifier,
 #include "variants/cp_async.def"
+#include "variants/cp_async_bulk.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
+#include "variants/mbarrier.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
 #include "variants/spcompress.def"
@@ -156,9 +166,11 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
    PTXMMA_TARGETS_##targets},
   static const ptxmma_variant_info variants[] = {
 #include "variants/cp_async.def"
+#include "variants/cp_async_bulk.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
+#include "variants/mbarrier.def"
 #include "variants/mma.def"
 #include "variants/mma_sp.def"
 #include "variants/spcompress.def"

@@ -85,7 +85,8 @@ def front_name(variant: Variant) -> tuple[str, tuple[str, ...]]:
 def header(instruction: Instruction) -> str:
     """The header with the functions of an instruction, below ``ptxmma/``: ``"wgmma/bf16_bf16.cuh"``."""
     stem, members = part_of_name(instruction.family), _members(instruction)
-    if instruction.operation == "synchronise" and not 0 < members <= _MOST:
+    shared = not members and not any(instruction.family in protocol.families for protocol in instruction.database.spec.protocols)
+    if instruction.operation == "synchronise" and (shared or members > _MOST):
         return ORDERING
     return f"{stem}.cuh" if members <= _MOST else f"{stem}/{_pair(instruction)}.cuh"
 
@@ -166,7 +167,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
     """
     texts: dict[str, str] = {}
     lists: tuple[list[str], list[str]] = ([], [])
-    prologue, first = "", 0
+    prologue, epilogue, first = "", "", 0
     counts: set[int] = set()
     for read in (False, True):  # asm numbers its outputs before its inputs
         for operand, part in zip(form.operands, parts, strict=True):
@@ -176,6 +177,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
                 numbers = f'" PTXMMA_PLACES_{count} "' if as_macro and first == 0 else _numbers(first, count)
                 texts[operand.name] = part.text.format(numbers)
                 prologue += part.prologue.format(numbers)
+                epilogue += part.epilogue.format(numbers)
                 lists[read].extend([f"PTXMMA_REGISTERS_{count}({part.array})"] if as_macro else part.values)
                 first += count
                 counts.update([count] * as_macro)
@@ -188,7 +190,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
         parameters=", ".join(part.parameter for part in parts if part.parameter),
         checks=(*(part.check for part in parts if part.check), *(f"PTXMMA_HINT_IS({hint})" for hint in hints)),
         before=f"{{{prologue}" if prologue else "",
-        after=modifiers + space + _WORD.sub(lambda match: texts[match[0]], form.syntax) + (";}" if prologue else ";"),
+        after=modifiers + space + _WORD.sub(lambda match: texts[match[0]], form.syntax) + (f";{epilogue}}}" if prologue else ";"),
         operands=_asm_operands(
             _lines(lists[0]), _lines(lists[1]) + "".join(f" PTXMMA_HINTED({hint})" for hint in hints), '"memory"' if memory else ""
         ),

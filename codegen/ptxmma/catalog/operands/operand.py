@@ -45,6 +45,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         within: the operand, an immediate too, that its immediates must not exceed; ``""`` for none.
+        droppable: true if ``_`` may take its place: its result is not wanted.
         meanings: the immediates by their meanings, e.g. ``{"K": 0, "MN": 1}``.
         bracketed: true if PTX has it in brackets: it is an address.
         braced: true if it is a list even of one register, although it holds no elements.
@@ -85,6 +86,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     constraint: str = ""
     immediates: Sequence[int] | None = None
     within: str = ""
+    droppable: bool = False
     meanings: dict[str, int] = msgspec.field(default_factory=dict)
     bracketed: bool = False
     braced: bool = False

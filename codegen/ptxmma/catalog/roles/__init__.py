@@ -9,6 +9,7 @@ from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride
 from ptxmma.catalog.roles.numbers import (
+    ByteMask,
     CachePolicy,
     ColumnMask,
     Count,
@@ -20,6 +21,8 @@ from ptxmma.catalog.roles.numbers import (
     Negation,
     Predicate,
     Reduction,
+    Register,
+    Sink,
     SparsityDescriptor,
     Vector,
 )
@@ -59,6 +62,8 @@ ROLES: dict[Kind, Role] = {
     "scale-data": ScaleData(),
     "byte-id": ByteId(),
     "thread-id": ThreadId(),
+    "register": Register(),
+    "sink": Sink(),
     "location": Location(),
     "shared-descriptor": SharedDescriptor(),
     "tensor-address": TensorAddress(),
@@ -67,6 +72,7 @@ ROLES: dict[Kind, Role] = {
     "size": Count(),
     "columns": Count(),
     "cache-policy": CachePolicy(),
+    "byte-mask": ByteMask(),
     "cta-mask": CtaMask(),
     "tensor-matrix": TensorMatrix(),
     "tensor-accumulator": TensorAccumulator(),
@@ -93,7 +99,7 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
     operand: Operand | None = database.memo.get(key)
     if operand is None:
         entry = variant.instruction.operand_kinds[name]
-        known: Known = {"of": entry.of, "within": entry.within, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+        known: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
         known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
         operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)

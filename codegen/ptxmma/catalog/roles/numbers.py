@@ -73,7 +73,11 @@ class Predicate(Role):
     varies = True
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """A bool that becomes a predicate inside the asm statement, since there is no constraint for predicates."""
+        """A number that becomes a predicate inside the asm statement, or is made of one: there is no constraint for predicates."""
+        if operand.access == "write":
+            declared, stored = f".reg .pred {name}; ", f" selp.b32 {{}}, 1, 0, {name};"
+            value = f'"={operand.constraint}"({name})'
+            return (Parameter(parameter=f"uint32_t& {name}", values=(value,), text=name, prologue=declared, epilogue=stored),)
         predicate = Parameter(
             parameter=f"{c_type} {name}",
             values=(f'"{operand.constraint}"(int{{{name}}})',),
@@ -99,12 +103,22 @@ class Count(Role):
         return super().describe(context) | {"unit": context.entry.unit}
 
 
-class CtaMask(Role):
-    """A set of thread blocks, a bit for each; bit ``i`` is the block whose ``%cluster_ctarank`` is ``i``."""
+class Mask(Role):
+    """A set, a bit for each of its possible members."""
+
+    varies = True
 
     def immediates(self, context: Context) -> Sequence[int]:
         """Whatever fits into its register."""
         return range(1 << register_type(context.spec, context.carried()["register_types"][0]).bits)
+
+
+class CtaMask(Mask):
+    """A set of thread blocks; bit ``i`` is the block whose ``%cluster_ctarank`` is ``i``."""
+
+
+class ByteMask(Mask):
+    """A set of bytes; bit ``i`` is byte ``i`` of each block of bytes."""
 
 
 class CachePolicy(Role):
@@ -147,18 +161,46 @@ class ColumnMask(Role):
     varies = True
 
 
-class Reduction(Role):
+class Register(Role):
+    """A register of each thread that is read or written."""
+
+    varies = True
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
+        """A reference, if it is written."""
+        if operand.access == "read":
+            return super().parameters(operand, name, c_type)
+        return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
+
+
+class Reduction(Register):
     """A register of each thread with one value for all of its columns."""
 
     typed = True
+    varies = False
 
     def describe(self, context: Context) -> Known:
         """One register of its type."""
         return context.carried(str(context.variant.facts[context.entry.type]))
 
-    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """A reference."""
-        return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
+
+class Sink(Role):
+    """The place of a result that is dropped: ``_``."""
+
+    carried = False
+    varies = True
+
+    def describe(self, context: Context) -> Known:  # noqa: ARG002  # all are alike
+        """It is no register."""
+        return {"takes_register": False}
+
+    def text(self, operand: Operand) -> str:
+        """Its name."""
+        return operand.name
+
+    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:  # noqa: ARG002  # a function has none
+        """No parameter."""
+        return (Parameter(text=operand.name),)
 
 
 class Vector(LaneMask):

@@ -102,7 +102,7 @@ class Parameter(NamedTuple):
         values: its asm operands: ``('"r"(a[0])', …)``.
         array: the array whose elements its values are, in order, with the constraint before it: ``'"+f", d'``; empty for other values.
         text: its wording in the asm text, around the numbers of its values.
-        prologue: asm text before the instruction.
+        prologue, epilogue: asm text before the instruction, and after it.
     """
 
     parameter: str = ""
@@ -112,6 +112,7 @@ class Parameter(NamedTuple):
     array: str = ""
     text: str = "{}"
     prologue: str = ""
+    epilogue: str = ""
 
 
 class Role:
@@ -179,7 +180,11 @@ class Role:
 def legal_values(entry: OperandKind, facts: Facts | None = None) -> Sequence[int]:
     """Return the immediates that the spec lists, or all up to its limit; with the facts of a variant the immediates of its form."""
     other = next((other for other in entry.other_values if matches(other.when, facts)), None) if facts is not None else None
-    return other.values if other is not None else entry.values or tuple(entry.meanings.values()) or range(entry.limit + 1)
+    return (
+        other.values
+        if other is not None
+        else entry.values or tuple(entry.meanings.values()) or range(entry.minimum, entry.limit + 1, entry.multiple)
+    )
 
 
 def register(bank: str, number: int = 0) -> str:

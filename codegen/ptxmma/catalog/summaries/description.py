@@ -146,8 +146,10 @@ def _operand(operand: Operand) -> dict[str, Any]:
 
 
 def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
-    """The legal constants as a list, or the first and last of a range; None if constants are not allowed."""
-    return {"first": legal[0], "last": legal[-1]} if isinstance(legal, range) else None if legal is None else list(legal)
+    """The legal constants as a list, or the first, last and step of a range; None if constants are not allowed."""
+    if isinstance(legal, range):
+        return {"first": legal[0], "last": legal[-1]} | ({"step": legal.step} if legal.step > 1 else {})
+    return None if legal is None else list(legal)
 
 
 def _layouts(instruction: Instruction) -> list[dict[str, Any]]:

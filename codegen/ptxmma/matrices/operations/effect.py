@@ -67,6 +67,12 @@ class Copy(Effect):
         return f"memory[{destination} + i] = memory[{source} + i] for each byte i"
 
 
+class Prefetch(Effect):
+    """Fetches memory into a cache."""
+
+    verb = "fetches memory into a cache"
+
+
 class TensorCopy(Effect):
     """Copies shared memory into tensor memory."""
 

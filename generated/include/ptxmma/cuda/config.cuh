@@ -67,6 +67,8 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100_PTX_8_6 0
+#define PTXMMA_SM_100_PTX_9_3 0
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
 #define PTXMMA_SM_107A_PTX_9_4 0
 #define PTXMMA_SM_107F_PTX_9_4 0
@@ -88,6 +90,7 @@
 #define PTXMMA_SM_80_PTX_7_4 0
 #define PTXMMA_SM_80_PTX_7_5 0
 #define PTXMMA_SM_80_PTX_7_8 0
+#define PTXMMA_SM_80_PTX_8_0 0
 #define PTXMMA_SM_80_PTX_8_5 0
 #define PTXMMA_SM_89_PTX_8_4 0
 #define PTXMMA_SM_89_PTX_8_5 0
@@ -95,10 +98,15 @@
 #define PTXMMA_SM_90A_PTX_8_0 0
 #define PTXMMA_SM_90A_PTX_8_2 0
 #define PTXMMA_SM_90A_PTX_8_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
 #define PTXMMA_SM_90_PTX_7_8 0
 #define PTXMMA_SM_90_PTX_8_0 0
 #define PTXMMA_SM_90_PTX_8_6 0
+#define PTXMMA_SM_90_PTX_9_2 0
+#define PTXMMA_SM_90_PTX_9_3 0
+#define PTXMMA_SM_90_PTX_9_4 0
 #if !defined(PTXMMA_DEVICE_CODE)
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
@@ -114,6 +122,8 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_107F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
@@ -135,6 +145,7 @@
 #define PTXMMA_SM_80_PTX_7_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_7_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_80_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
@@ -142,10 +153,15 @@
 #define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_9_2_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #endif
 #else
 
@@ -329,6 +345,26 @@
 #else
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1207)
+#define PTXMMA_SM_100_PTX_8_6 0
+#define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
+#elif PTXMMA_PASS >= 1000
+#define PTXMMA_SM_100_PTX_8_6 1
+#else
+#define PTXMMA_SM_100_PTX_8_6 0
+#define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1303)
+#define PTXMMA_SM_100_PTX_9_3 0
+#define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.3: compile with CUDA 13.3 or newer")
+#elif (PTXMMA_PASS >= 1000 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_100_PTX_9_3 1
+#else
+#define PTXMMA_SM_100_PTX_9_3 0
+#define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1209)
@@ -562,6 +598,16 @@
 #define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 1200)
+#define PTXMMA_SM_80_PTX_8_0 0
+#define PTXMMA_SM_80_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
+#elif PTXMMA_PASS >= 800
+#define PTXMMA_SM_80_PTX_8_0 1
+#else
+#define PTXMMA_SM_80_PTX_8_0 0
+#define PTXMMA_SM_80_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1205)
 #define PTXMMA_SM_80_PTX_8_5 0
 #define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.5: compile with CUDA 12.5 or newer")
@@ -641,6 +687,32 @@
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 1303)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.3: compile with CUDA 13.3 or newer")
+#elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#else
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f: compile with -gencode arch=compute_90a,code=sm_90a")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1304)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100)
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#else
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_110f: compile with -gencode arch=compute_90a,code=sm_90a")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1304)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
@@ -682,6 +754,36 @@
 #else
 #define PTXMMA_SM_90_PTX_8_6 0
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1302)
+#define PTXMMA_SM_90_PTX_9_2 0
+#define PTXMMA_SM_90_PTX_9_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.2: compile with CUDA 13.2 or newer")
+#elif (PTXMMA_PASS >= 900 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_90_PTX_9_2 1
+#else
+#define PTXMMA_SM_90_PTX_9_2 0
+#define PTXMMA_SM_90_PTX_9_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1303)
+#define PTXMMA_SM_90_PTX_9_3 0
+#define PTXMMA_SM_90_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.3: compile with CUDA 13.3 or newer")
+#elif (PTXMMA_PASS >= 900 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_90_PTX_9_3 1
+#else
+#define PTXMMA_SM_90_PTX_9_3 0
+#define PTXMMA_SM_90_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1304)
+#define PTXMMA_SM_90_PTX_9_4 0
+#define PTXMMA_SM_90_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.4: compile with CUDA 13.4 or newer")
+#elif (PTXMMA_PASS >= 900 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_90_PTX_9_4 1
+#else
+#define PTXMMA_SM_90_PTX_9_4 0
+#define PTXMMA_SM_90_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #endif

@@ -3,6 +3,9 @@
 //
 // Hints: modifiers that change neither the operands nor the result of an instruction.  A template argument of a wrapper names one:
 //   Prefetch: l2_64b, l2_128b, l2_256b
+//   Report: mbarrier_report_disabled, mbarrier_report_validity_per_16bytes_80000000,
+//     mbarrier_report_validity_per_16bytes_8000, mbarrier_report_validity_per_16bytes_80,
+//     mbarrier_report_validity_per_16bytes_8, mbarrier_report_validity_per_element_ff
 //   CollectorA: collector_a_fill, collector_a_use, collector_a_lastuse, collector_a_discard
 //   CollectorB: collector_b_fill, collector_b_use, collector_b_lastuse, collector_b_discard
 //   Collector: collector_b0_fill, collector_b0_use, collector_b0_lastuse, collector_b0_discard, collector_b1_fill,
@@ -33,6 +36,34 @@ struct l2_128b {
 struct l2_256b {
   using hint = detail::Prefetch;
   static constexpr const char text[] = ".L2::256B";
+};
+
+namespace detail {
+struct Report;
+}
+struct mbarrier_report_disabled {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::disabled";
+};
+struct mbarrier_report_validity_per_16bytes_80000000 {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::80000000";
+};
+struct mbarrier_report_validity_per_16bytes_8000 {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::8000";
+};
+struct mbarrier_report_validity_per_16bytes_80 {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::80";
+};
+struct mbarrier_report_validity_per_16bytes_8 {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::8";
+};
+struct mbarrier_report_validity_per_element_ff {
+  using hint = detail::Report;
+  static constexpr const char text[] = ".mbarrier::report::validity::per_element::ff";
 };
 
 namespace detail {

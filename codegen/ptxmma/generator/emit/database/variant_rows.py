@@ -204,11 +204,12 @@ class OperandRegister(msgspec.Struct):
 
 
 class OperandImmediate(msgspec.Struct):
-    """The legal immediates: all values in these spans."""
+    """The legal immediates: all values in these spans, ``step`` apart."""
 
     operand: Annotated[int, Meta(extra={"key": True, "references": "operands"})]
     first: Annotated[int, Meta(extra={"key": True})]
     last: int
+    step: int
 
 
 class OperandList(msgspec.Struct):
@@ -284,16 +285,16 @@ class Operands:
         return (*what, *carried, operand.default, operand.uniform, layout, pattern, operand.source)
 
 
-def spans(values: Sequence[int]) -> list[tuple[int, int]]:
-    """The runs of neighbouring values, as first and last."""
-    if isinstance(values, range) and values.step == 1:  # it may be too long to look at each
-        return [(values[0], values[-1])]
-    runs: list[tuple[int, int]] = []
+def spans(values: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The runs of neighbouring values, as first, last and step."""
+    if isinstance(values, range):  # it may be too long to look at each
+        return [(values[0], values[-1], values.step)]
+    runs: list[tuple[int, int, int]] = []
     for value in values:
         if runs and runs[-1][1] + 1 == value:
-            runs[-1] = (runs[-1][0], value)
+            runs[-1] = (runs[-1][0], value, 1)
         else:
-            runs.append((value, value))
+            runs.append((value, value, 1))
     return runs
 
 

@@ -49,7 +49,7 @@ def role(operand: Operand) -> dict[str, Any]:
     """The form in which PTX takes an operand."""
     legal: Any = operand.immediates
     if legal is not None and len(legal) > _FEW:
-        legal = {"first": legal[0], "last": legal[-1]}
+        legal = {"first": legal[0], "last": legal[-1]} | ({"step": legal.step} if isinstance(legal, range) and legal.step > 1 else {})
     elif legal is not None:
         legal = list(legal)
     return without_empty(
@@ -65,10 +65,10 @@ def cpp(operand: Operand) -> dict[str, str]:
     name = identifier(operand.name)
     way = ROLES[operand.kind].parameters(operand, name, operand.c_type)[0]
     many = operand.registers > 1 or operand.listed
-    value = way.values[0].replace("[0]", "[#]") if many else way.values[0]
+    value = next(iter(way.values), "").replace("[0]", "[#]" if many else "[0]")
     parameter = way.parameter.replace(f"[{operand.registers}]", "[#]") if many else way.parameter
     text = "" if way.text == "{}" else way.text
-    texts = without_empty(parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue)
+    texts = without_empty(parameter=parameter, template=way.template, value=value, text=text, prologue=way.prologue, epilogue=way.epilogue)
     return {key: re.sub(rf"(?<!\")\b{name}\b", "@", each) for key, each in texts.items()}
 
 

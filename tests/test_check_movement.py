@@ -1,0 +1,84 @@
+"""``ptxmma check`` on what brings the operands: asynchronous copies and mbarriers."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check
+
+_KERNEL = """.version {version}
+.target {target}
+.address_size 64
+.visible .entry kernel() {{
+.shared .align 8 .b64 bar;
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>; .reg .b16 %h<2>;
+{line}
+ret;
+}}
+"""
+
+
+def _rules(line: str, target: str = "sm_107a", version: str = "9.4") -> list[str]:
+    text = _KERNEL.format(line=line, target=target, version=version)
+    return [finding.rule for finding in check(text) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp.async.ca.shared.global [%r0], [%rd0], 8, %r1;",
+        "cp.async.ca.shared.global [%r0], [%rd0], 4, 4;",
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%r0], [%rd0], 16, %p0, %rd1;",
+        "mbarrier.init.shared::cta.b64 [bar], 1;",
+        "mbarrier.arrive.shared::cta.b64 _, [%r0];",
+        "mbarrier.arrive.shared::cta.b64 %rd1, [%r0], 3;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0], %r1;",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 4096;",
+        "mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], %r1, 1000;",
+        "mbarrier.test_wait.phase_type::primary.shared::cta.b64 %p0|%p1, [%r0], %rd1;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r0], [%rd0], %r1, [%r2], %h0;",
+        "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd0], [%r0], 32, %rd1;",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%rd0], [%r0], 32;",
+        "cp.async.bulk.prefetch.L2.global [%rd0], 32;",
+        # These belong to families that the spec lacks.
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r0], [%rd0, {%r1, %r2}], [%r3];",
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd0, {%r1, %r2}];",
+    ],
+)
+def test_what_assemblers_take_is_sound(line: str) -> None:
+    assert _rules(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("cp.async.ca.shared.global [%r0], [%rd0], 4, 5;", "immediate"),  # more than cp-size
+        ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "immediate"),
+        ("cp.async.ca.global.shared [%r0], [%rd0], 8;", "unknown-instruction"),
+        ("mbarrier.init.shared::cta.b64 [bar], 0;", "immediate"),
+        ("mbarrier.arrive.release.cluster.shared::cluster.b64 %rd1, [%r0];", "operand-kind"),
+        ("mbarrier.arrive.shared::cta.expect_tx.b64 _, [%r0], 4096;", "unknown-instruction"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 2;", "immediate"),
+        ("mbarrier.test_wait.phase_type::primary.shared::cta.b64 %p0|%r1, [%r0], %rd1;", "list"),
+        ("mbarrier.test_wait.shared::cta.b64 _, [%r0], %rd1;", "operand-kind"),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r0], 17;", "immediate"),
+        ("cp.async.bulk.global.shared::cta [%rd0], [%r0], 32;", "unknown-instruction"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd0], [%r0], 32;", "unknown-instruction"),
+    ],
+)
+def test_what_assemblers_refuse_is_found(line: str, rule: str) -> None:
+    assert _rules(line) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "version", "rule"),
+    [
+        ("cp.async.wait_all;", "sm_75", "9.4", "target"),
+        ("mbarrier.try_wait.parity.shared.b64 %p0, [%r0], 0;", "sm_80", "8.0", "target"),
+        ("mbarrier.arrive.shared.b64 _, [%r0], 2;", "sm_80", "8.0", "target"),  # a count needs sm_90
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%rd0], 16, [%r2];", "sm_90", "8.0", "version"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [%r0], 16, %h0;", "sm_90a", "9.4", "target"),
+    ],
+)
+def test_targets_and_versions(line: str, target: str, version: str, rule: str) -> None:
+    assert _rules(line, target, version) == [rule]
