@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import diskcache
 
+from header_programs import files
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
@@ -146,7 +147,7 @@ class Nvcc:
         self.ptx = max((e.version for e in versions if Version(e.cuda) <= release[1]), key=Version)
         host = subprocess.run(["gcc", "--version"], check=True, capture_output=True, text=True).stdout
         flags = sorted(item for item in os.environ.items() if item[0].startswith("NVCC_"))
-        self._surroundings = (said, host, flags, _files(include))
+        self._surroundings = (said, host, flags, files(include))
 
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""
@@ -159,13 +160,13 @@ class Nvcc:
 
     def _answer(self, command: list[str], words: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a command, unless one with these words was run on the same files."""
-        given = _files(folder)
+        given = files(folder)
         key = hashlib.sha256(repr((self._surroundings, words, given)).encode()).hexdigest()
         with diskcache.Cache(str(_KEPT), size_limit=_MOST_BYTES) as kept:
             answer: _Answer | None = kept.get(key)
             if answer is None:
                 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-                made = [folder / name for name, digest in _files(folder).items() if given.get(name) != digest]
+                made = [folder / name for name, digest in files(folder).items() if given.get(name) != digest]
                 answer = _Answer(done, [(path.name, path.stat().st_mode, path.read_bytes()) for path in made])
                 if done.returncode in _ANSWERS:
                     kept[key] = answer
@@ -181,12 +182,6 @@ class Nvcc:
         said = "\n".join(line for line in done.stderr.splitlines() if "Advisory" not in line)
         assert done.returncode == 0, said[:4000]
         return (folder / "source.ptx").read_text(encoding="utf-8")
-
-
-def _files(folder: Path) -> dict[str, str]:
-    """The files below a folder, each with a digest of its bytes."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def instructions_in(ptx: str, canonical: Iterable[str]) -> dict[str, list[str]]:

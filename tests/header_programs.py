@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import hashlib
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
+import diskcache
+
+from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline, write
 from ptxmma.generator.emit import EMITTERS
@@ -16,6 +22,9 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow",
 EXTERNAL = ("-DPTXMMA_FN=", "-DPTXMMA_HOST_FN=")
 
 _FOLDER = "generated/include/ptxmma"
+#: What compilers of C and C++ made of sources.
+_KEPT = paths.CHECKOUT / ".cache" / "cc"
+_MOST_BYTES = 1 << 28
 
 
 def write_headers(catalog: Catalog, folder: Path, *only: str) -> Path:
@@ -30,9 +39,50 @@ def write_headers(catalog: Catalog, folder: Path, *only: str) -> Path:
 
 
 def run(*command: str | Path) -> None:
-    """Run a compiler or a program; the test fails with its errors."""
+    """Run a program, or a compiler by its name; the test fails with its errors.
+
+    What a compiler made of the same files before is kept, as with :class:`cuda_calls.Nvcc`.
+    """
+    if isinstance(command[0], Path):
+        _run(command)
+        return
+    named = [Path(str(part).removeprefix("-I")) for part in command if isinstance(part, Path) or part.startswith("-I/")]
+    words = [part.name if isinstance(part, Path) else part for part in command if not str(part).startswith("-I/")]
+    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in named)
+    key = hashlib.sha256(repr((_version(command[0]), words, [files(folder) for folder in folders])).encode()).hexdigest()
+    with diskcache.Cache(str(_KEPT), size_limit=_MOST_BYTES) as kept:
+        made: dict[str, tuple[int, bytes]] | None = kept.get(key)
+        if made is None:
+            before = _digests(named)
+            _run(command)
+            written = [path for path, digest in _digests(named).items() if before.get(path) != digest]
+            kept[key] = {path.name: (path.stat().st_mode, path.read_bytes()) for path in written}
+            return
+    for path in named:
+        if path.name in made:
+            mode, data = made[path.name]
+            path.write_bytes(data)
+            path.chmod(mode)
+
+
+def _run(command: Iterable[str | Path]) -> None:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+@functools.cache
+def _version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout
+
+
+def _digests(named: Iterable[Path]) -> dict[Path, str]:
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()}
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files below a folder, each with a digest of its bytes."""
+    every = _digests(sorted(folder.rglob("*")))
+    return {path.relative_to(folder).as_posix(): digest for path, digest in every.items()}
 
 
 def library(compiler: str, source: str, folder: Path, *options: str | Path) -> ctypes.CDLL:

@@ -15,7 +15,7 @@ import pytest
 
 import cuda_calls
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
-from header_programs import write_headers
+from header_programs import run, write_headers
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, identifier, shown
 from ptxmma.catalog.variants import recased
@@ -170,9 +170,8 @@ def test_each_header_compiles_alone_without_cuda(standard: str, include: Path, c
     assert set(texts) - set(headers) == {"ptxmma/cuda/sparse.cuh"}  # it has kernels
     for number, header in enumerate(headers):
         (tmp_path / f"{number}.cpp").write_text(f"#include <{header}>\n")
-    command = [cxx, "-fsyntax-only", f"-std={standard}", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", f"-I{include}"]
-    done = subprocess.run([*command, *map(str, sorted(tmp_path.glob("*.cpp")))], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
+    warnings = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic")
+    run(cxx, "-fsyntax-only", f"-std={standard}", *warnings, "-I", include, *sorted(tmp_path.glob("*.cpp")))
 
 
 def test_layouts_of_the_front_work_on_the_host(catalog: Catalog, include: Path, cxx: str, tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def test_layouts_of_the_front_work_on_the_host(catalog: Catalog, include: Path, 
     source = f"#include <cstdio>\n#include <ptxmma/ptxmma.cuh>\nusing namespace ptxmma;\nint main() {{\n{chr(10).join(lines)}\n}}\n"
     (tmp_path / "layouts.cpp").write_text(source)
     program = tmp_path / "layouts"
-    subprocess.run([cxx, "-std=c++11", f"-I{include}", str(tmp_path / "layouts.cpp"), "-o", str(program)], check=True)
+    run(cxx, "-std=c++11", "-I", include, tmp_path / "layouts.cpp", "-o", program)
     assert subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines() == expected
 
 

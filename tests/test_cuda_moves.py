@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import header_programs
 from cuda_calls import Nvcc
 from ptxmma import convert, emulate, instruction, paths
 from ptxmma.catalog.conversion import Arrange
@@ -79,9 +80,8 @@ def run(source: str, folder: Path, dialect: str = "c++17") -> list[list[int]]:
     """The numbers on each line that a program prints."""
     compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
     (folder / "moves.cpp").write_text(source)
-    options = [f"-std={dialect}", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "moves.cpp", "-o", "moves"]
-    done = subprocess.run([compiler, *options], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
+    options = (f"-std={dialect}", "-O1", "-Wall", "-Wextra", "-Werror", "-I", paths.INCLUDE)
+    header_programs.run(compiler, *options, folder / "moves.cpp", "-o", folder / "moves")
     said = subprocess.run([folder / "moves"], check=True, capture_output=True, text=True).stdout
     return [list(map(int, line.split())) for line in said.splitlines()]
 
