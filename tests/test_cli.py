@@ -415,6 +415,7 @@ _QUESTIONS = [
     ["trace", _SPARSE, "--row", "0", "--col", "0"],
     ["descriptor", "decode", "0x4000004002000040"],
     ["smem", "--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "8", "--cols", "64"],
+    ["tma", "--shape", "64x64", "--box", "64x8", "--type", "bf16"],
     ["export", "--format", "csv", "--table", "banks"],
     ["diff", str(paths.DATABASE), str(paths.DATABASE)],
 ]
@@ -562,6 +563,9 @@ def test_completion_in_other_shells(shell: str) -> None:
         (["trace", _WGMMA, "--swizzle", ""], ["none", "32", "64", "128"]),
         (["smem", "--swizzle", "6"], ["64"]),
         (["smem", "--major", "m"], ["mn"]),
+        (["tma", "--swizzle", "128"], ["128", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"]),
+        (["tma", "--interleave", ""], ["none", "16", "32"]),
+        (["tma", "--fill", "n"], ["nan"]),
         (["descriptor", "encode", "--swizzle", "1"], ["128"]),
         (["export", "--table", "variant_t"], ["variant_targets"]),
         (["generate", "--only", "java"], ["javascript"]),

@@ -27,7 +27,7 @@ _EXTRAS = {
 #: New objects between two garbage collections: nearly all live as long as the process.
 _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
-VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "smem", "export", "diff", "generate", "validate")
+VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate", "validate")
 
 
 class Failure(click.ClickException):

@@ -6,14 +6,15 @@ Dimensions are innermost first, as the driver takes them.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ptxmma.arguments import in_range, integer, one_of
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.matrices.shared.box_rules import Broken, IllegalBoxError, broken
-from ptxmma.matrices.shared.canonical import mode_of
+from ptxmma.matrices.shared.canonical import Geometry, mode_of
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import ElementType, SharedMemory, Spec, TensorMaps, TensorMapSwizzle, TensorMapType, formula
 from ptxmma.model.digit_map import Digit, DigitMap
@@ -34,6 +35,23 @@ def tensor_maps_of(database: DatabaseLike) -> TensorMaps:
     if maps is None:
         raise ValueError("the database says nothing about tensor maps")
     return maps
+
+
+class Difference(NamedTuple):
+    """An element of a matrix that lies elsewhere than a layout has it."""
+
+    x: int
+    k: int
+    copied: int  # the shared address to which the copy writes it
+    expected: int  # the address where the layout has it
+
+
+class Rows(NamedTuple):
+    """The rows of an image: pieces of the tensor that are contiguous in both memories."""
+
+    number: int
+    pitch: int  # bytes from one to the next
+    length: int  # elements of each
 
 
 class BoxGeometry:
@@ -128,29 +146,51 @@ class BoxGeometry:
 
     # --- rules --------------------------------------------------------------------------------------------------------------
 
-    def broken(self, *arguments: str, at: Sequence[int] = (), destination: int = 0) -> list[Broken]:
-        """The rules that these arguments break, ``"at"`` and ``"destination"`` of a copy among them."""
+    def broken(self, *arguments: str, at: Sequence[int] = (), **instead: int) -> list[Broken]:
+        """The rules that these arguments break, ``"at"`` and ``"destination"`` of a copy among them.
+
+        ``instead`` has numbers that rules read in place of the tensor map's own.
+        """
         rank, dims = len(self.shape), self.pixel_dimensions
         facts = {
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
             "channels": self.channels, "pixels": self.pixels, "limit": 1 << (_CORNER // max(len(dims), 1) - 1),
-            "size": self._counted(), "destination": destination,
+            "size": self._counted(), "destination": 0,
         }  # fmt: skip
         pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
         lists: dict[str, dict[str, Sequence[int]]] = {
             "dimension": {"shape": self.shape, "box": self.box, "step": self.element_strides, "at": at},
-            "stride": {"stride": self.strides},
+            "stride": {"stride": [instead["stride"]] if "stride" in instead else self.strides},
             "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else ()},
         }
         shown = {"swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
         shown |= {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
         rules = [rule for rule in self._maps.rules if not rule.modes or self.mode in rule.modes]
-        return broken(rules, arguments, facts, lists, shown)
+        return broken(rules, arguments, facts | instead, lists, shown)
 
-    def _obey(self, *arguments: str, at: Sequence[int] = (), destination: int = 0) -> None:
-        if found := self.broken(*arguments, at=at, destination=destination):
+    def _obey(self, *arguments: str, at: Sequence[int] = (), **instead: int) -> None:
+        if found := self.broken(*arguments, at=at, **instead):
             raise IllegalBoxError(found)
+
+    @property
+    def alignments(self) -> dict[str, int]:
+        """The numbers of which some arguments are multiples, as the rules have them.
+
+        Of the tensor ``"address"`` and ``"strides"`` and of a copy ``"destination"``, in bytes; and ``"at"``, the first coordinate.
+        """
+        rest = (*self.lower, 0) if self.mode == "im2col" else (0,) * (len(self.shape) - 1)
+
+        def first(at: int) -> list[Broken]:
+            return [] if self._unit else self.broken("at", at=(at, *rest))
+
+        tried: dict[str, Callable[[int], list[Broken]]] = {
+            "address": lambda value: self.broken("address", address=value),
+            "strides": lambda value: self.broken("strides", stride=value),
+            "destination": lambda value: self.broken("destination", destination=value),
+            "at": first,
+        }
+        return {name: next(value for value in itertools.count(1) if not wrong(value)) for name, wrong in tried.items()}
 
     @property
     def pixel_dimensions(self) -> range:
@@ -193,6 +233,13 @@ class BoxGeometry:
         """Bits from a line to the next: a swizzle has lines of its own width."""
         return self._span * 8 if self._span and not self._unit else self._line
 
+    @property
+    def rows(self) -> Rows:
+        """The image as rows, one after the other; with interleave a row is one slice of channels."""
+        if self._unit:
+            return Rows(math.prod(self.counts), self._unit, self._unit * 8 // self._type.bits)
+        return Rows(math.prod(self.counts[1:]), self._pitch // 8, self.counts[0])
+
     @functools.cached_property
     def axes(self) -> tuple[str, ...]:
         """The axes of the image, the innermost first: ``d0``, ``d1`` … of a box, ``channel`` and ``pixel`` of im2col.
@@ -231,12 +278,15 @@ class BoxGeometry:
         Raises:
             ValueError: an unknown axis, a number beyond its size, or a destination that is not aligned.
         """
-        for axis in point:
-            one_of("axis", axis, self.axes)
         self._obey("destination", destination=integer("destination", destination))
-        numbers = {axis: in_range(axis, point.get(axis, 0), size) for axis, size in self.digits.axes.items()}
-        bit = self.digits.apply(numbers)["bit"]
+        bit = self.digits.apply(dict(zip(self.axes, self._point(point), strict=True)))["bit"]
         return self.swizzled(destination + bit // 8), bit % 8
+
+    def _point(self, given: Mapping[str, Any]) -> list[Any]:
+        """The number on each axis, checked."""
+        for axis in given:
+            one_of("axis", axis, self.axes)
+        return [in_range(axis, given.get(axis, 0), size) for axis, size in self.digits.axes.items()]
 
     def coords(self, address: int, bit: int = 0, destination: int = 0) -> dict[str, int] | None:
         """The element of the box that has a bit of the byte at a shared address, as a number on each axis; None where none has."""
@@ -249,6 +299,37 @@ class BoxGeometry:
     def swizzled(self, address: Any) -> Any:
         """The address where the byte at an address lies after the swizzle; applied twice, it leads back."""
         return formula.evaluate(formula.parse(self._moved), {"address": address, "base_offset": 0, "span": self._span or 1})
+
+    def difference(self, layout: Geometry) -> Difference | None:
+        """The first element that the copies of boxes put elsewhere than a matrix layout has it; None where they write that layout.
+
+        A row of the image runs along the layout's contiguous dimension.  Boxes follow each other without gaps, as many as the matrix
+        has, first along the other dimension.  Where rows are shorter than the bytes that the swizzle permutes, the elements that they
+        have are compared.
+
+        Raises:
+            ValueError: another type, or a matrix that the boxes do not fill.
+        """
+        if self.element != layout.element or self.padded != layout.padded:
+            raise ValueError(f"{self} copies {self.element.name if self.element else self.data_type}, the layout has {layout.element.name}")
+        inner, outer = (layout.k, layout.x) if layout.majorness == "K" else (layout.x, layout.k)
+        rows, pitch, length = self.rows
+        across, unit = pitch * 8 // layout.width, layout.per_unit
+        if inner % across or outer % rows:
+            raise ValueError(f"boxes of {across} x {rows} do not fill {inner} x {outer}")
+        units = [(line, along) for line in range(outer) for along in range(0, inner, unit)]
+        places = [
+            layout.start
+            + (along // across * (outer // rows) + line // rows) * self.size
+            + line % rows * pitch
+            + along % across * layout.width // 8
+            for line, along in units
+        ]
+        expected = itertools.chain.from_iterable(layout.units())
+        for (line, along), ours, theirs in zip(units, self.swizzled(places), expected, strict=True):
+            if ours != theirs and along % across < length:
+                return Difference(*((line, along) if layout.majorness == "K" else (along, line)), ours, theirs)
+        return None
 
     # --- the tensor ---------------------------------------------------------------------------------------------------------
 
@@ -284,6 +365,27 @@ class BoxGeometry:
             else:
                 place[-1] += 1
 
+    @property
+    def _step(self) -> int:
+        """The step through the tensor along dimension 0: only boxes of interleaved tensors have one."""
+        return self.element_strides[0] if self._unit and self.mode == "tiled" else 1
+
+    def source(self, at: Sequence[int], offsets: Sequence[int] = (), *, point: Mapping[str, int]) -> tuple[int, ...]:
+        """The coordinates in the tensor, which may lie outside of it, of an element of the box.
+
+        ``point`` has its number on each of :attr:`axes`; 0 where an axis is not given.
+
+        Raises:
+            ValueError: an unknown axis, a number beyond its size, or other lengths than the tensor's.
+            IllegalBoxError: coordinates at which the copy traps.
+        """
+        first, *outer = self._point(point)[bool(self._unit) :]
+        row = 0
+        for number, size in zip(reversed(outer), reversed(self.counts[1:]), strict=True):
+            row = row * size + number
+        start = next(itertools.islice(self.lines(at, offsets), row, None))
+        return (start[0] + first * self._step, *start[1:])
+
     def _box_lines(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for number in range(math.prod(self.counts[1:])):
             place = list(start)
@@ -300,22 +402,17 @@ class BoxGeometry:
         def array(kind: str, values: Sequence[int]) -> str:
             return f"({kind}[]){{{', '.join(map(str, values))}}}"
 
-        shape = [array("cuuint64_t", self.shape), array("cuuint64_t", self.strides) if self.strides else "NULL"]
         extents = [array("cuuint32_t", self.box)]
         if self.mode == "im2col":
             extents = [array("int", self.lower), array("int", self.upper), str(self.channels), str(self.pixels)]
-        flags = [interleave.cuda, self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda]
-        values = [
-            f"&{name}",
-            self.data_type,
-            str(len(self.shape)),
-            tensor,
-            *shape,
-            *extents,
-            array("cuuint32_t", self.element_strides),
-            *flags,
+        strides = array("cuuint64_t", self.strides) if self.strides else "NULL"
+        lines = [
+            [f"&{name}", self.data_type, str(len(self.shape)), tensor],
+            [array("cuuint64_t", self.shape), strides, *extents, array("cuuint32_t", self.element_strides)],
+            [interleave.cuda, self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda],
         ]
-        return f"{mode.function}({', '.join(values)})"
+        arguments = ",\n    ".join(", ".join(line) for line in lines)
+        return f"{mode.function}({arguments})"
 
 
 def _numbers(name: str, values: Sequence[int], length: int | None = None) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +11,6 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.matrices.shared.box import BoxGeometry
-from ptxmma.matrices.shared.image import SharedLayout
-
-
-class Difference(NamedTuple):
-    """An element of a matrix that lies elsewhere than a layout has it."""
-
-    x: int
-    k: int
-    copied: int  # the shared address to which the copy writes it
-    expected: int  # the address where the layout has it
 
 
 class TensorMap(BoxGeometry):
@@ -72,34 +62,6 @@ class TensorMap(BoxGeometry):
         codes[written] = values.astype(codes.dtype, copy=False)[inside]
         return elements.like(codes.view(elements.as_array(tensor).dtype), tensor)
 
-    def difference(self, layout: SharedLayout) -> Difference | None:
-        """The first element that the copies of boxes put elsewhere than a matrix layout has it; None where they write that layout.
-
-        The boxes are of two dimensions: dimension 0 runs along the layout's contiguous dimension.  They follow each other without gaps, as
-        many as the matrix has, first along the other dimension.
-
-        Raises:
-            ValueError: a box that is not of two dimensions, another type, or a matrix that the boxes do not fill.
-        """
-        inner, outer = (layout.k, layout.x) if layout.majorness == "K" else (layout.x, layout.k)
-        if self.mode != "tiled" or len(self.counts) != 2 or self._unit:
-            raise ValueError(f"{self} does not copy matrices: it takes boxes of two dimensions")
-        if self.element != layout.element or self.padded != layout.padded:
-            raise ValueError(f"{self} copies {self.element.name if self.element else self.data_type}, the layout has {layout.element.name}")
-        if inner % self.counts[0] or outer % self.counts[1]:
-            raise ValueError(f"boxes of {self.counts[0]} x {self.counts[1]} do not fill {inner} x {outer}")
-        along, other = np.arange(inner)[:, np.newaxis], np.arange(outer)
-        number = along // self.counts[0] * (outer // self.counts[1]) + other // self.counts[1]
-        bit = self.digits.apply({"d0": along % self.counts[0], "d1": other % self.counts[1]})["bit"]
-        ours = self.swizzled(layout.start + number * self.size + bit // 8)
-        theirs = layout.address(other, along) if layout.majorness == "K" else layout.address(along, other)
-        wrong = np.argwhere(ours != theirs)
-        if not len(wrong):
-            return None
-        first, second = map(int, wrong[0])
-        x, k = (second, first) if layout.majorness == "K" else (first, second)
-        return Difference(x, k, int(ours[first, second]), int(theirs[first, second]))
-
     def _codes(self, tensor: Any) -> Array:
         """The bits of the elements of a tensor, checked."""
         array = elements.as_array(tensor, "the tensor")
@@ -117,7 +79,7 @@ class TensorMap(BoxGeometry):
         """Indices into a tensor of each element of each line, outermost dimension first, and which ones lie inside."""
         lines = np.array(list(self.lines(at, offsets)), np.int64)[:, np.newaxis, :]
         along = np.zeros((1, self.counts[0], len(self.shape)), np.int64)
-        along[0, :, 0] = np.arange(self.counts[0]) * (self.element_strides[0] if self._unit and self.mode == "tiled" else 1)
+        along[0, :, 0] = np.arange(self.counts[0]) * self._step
         places = lines + along
         inside: Array = np.all((places >= 0) & (places < np.array(self.shape)), axis=-1)
         kept = np.where(inside[..., np.newaxis], places, 0)

@@ -1,0 +1,213 @@
+"""``ptxmma tma``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxmma.cli.command import Command
+from ptxmma.cli.options import catalog_of, completed, database_option, json_option, known_names
+from ptxmma.cli.tiles import in_options, integer, padded_option, swizzle_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ptxmma.matrices.shared.box import BoxGeometry
+    from ptxmma.matrices.shared.box_readers import Reader
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    """The type of options that take a number for each dimension: ``64x128`` or ``64,128``."""
+    try:
+        return tuple(int(part) for part in re.split("[x,]", str(value)))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no list of integers; write 64x128 or 64,128, the innermost dimension first") from None
+
+
+def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """The completion of an option that takes a name of a table of tensor maps."""
+
+    def names(context: click.Context) -> Iterable[str]:
+        maps = catalog_of(context.params.get("database")).database.spec.tensor_maps
+        known = [entry.name for entry in getattr(maps, table)] if maps else []
+        return [name.removesuffix("B") if name[:-1].isdigit() else name for name in known]
+
+    return completed(names)
+
+
+@click.command("tma", cls=Command)
+@click.option("--shape", type=_numbers, required=True, metavar="SIZES", help="The tensor's elements along each dimension: 4096x4096.")
+@click.option("--box", type=_numbers, metavar="SIZES", help="The box's elements along each dimension.")
+@click.option(
+    "--type", "element", required=True, metavar="NAME", shell_complete=known_names("element"), help="bf16, or UINT16 as the driver has it."
+)
+@click.option(
+    "--swizzle",
+    default="none",
+    show_default=True,
+    metavar="BYTES",
+    shell_complete=_modes("swizzles"),
+    help="none, 32, 64, 128; 128B_ATOM_32B and others of sm_100.",
+)
+@click.option(
+    "--interleave", default="none", show_default=True, metavar="BYTES", shell_complete=_modes("interleaves"), help="none, 16 or 32."
+)
+@click.option(
+    "--fill",
+    default="zero",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=_modes("fills"),
+    help="zero or nan: elements outside of the tensor.",
+)
+@click.option(
+    "--strides",
+    type=_numbers,
+    metavar="BYTES",
+    help="From neighbour to neighbour along each dimension but the innermost; by default dense.",
+)
+@click.option("--element-strides", type=_numbers, metavar="STEPS", help="Steps of the box through the tensor; by default 1.")
+@padded_option
+@click.option("--lower", type=_numbers, metavar="SIZES", help="im2col: lower corner of the bounding box along W, H, D.")
+@click.option("--upper", type=_numbers, metavar="SIZES", help="im2col: upper corner, counted from the end of each dimension.")
+@click.option("--channels", type=integer, help="im2col: channels of a pixel.")
+@click.option("--pixels", type=integer, help="im2col: pixels of a column.")
+@click.option("--destination", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Shared address of the box.")
+@click.option("--at", type=_numbers, metavar="COORDINATES", help="Coordinates that the instruction gives.")
+@click.option(
+    "--element", "point", type=_numbers, metavar="PLACE", help="One element of the box, by its number on each axis: its shared address."
+)
+@json_option
+@database_option
+def command(
+    element: str,
+    destination: int,
+    at: tuple[int, ...] | None,
+    point: tuple[int, ...] | None,
+    as_json: bool,
+    database: str | None,
+    **given: Any,
+) -> None:
+    """Show what a tensor map copies with TMA, and which matrix descriptors read it; or why the driver refuses it.
+
+    Dimensions are innermost first, as the driver takes them.  A tensor map of im2col has --channels, --pixels, --lower and --upper
+    in place of --box.
+
+    \b
+    Example:
+      ptxmma tma --shape 4096x4096 --box 64x128 --type bf16 --swizzle 128
+      ptxmma tma --shape 4096x4096 --box 64x128 --type bf16 --swizzle 128 --element 3,9 --at 64,-1
+      ptxmma tma --shape 64x56x56x8 --lower=-1,-1 --upper=-1,-1 --channels 64 --pixels 128 --type f16 --swizzle 128
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.cli.render import emit
+    from ptxmma.matrices.shared.box import BoxGeometry
+    from ptxmma.matrices.shared.box_readers import readers
+
+    described = {name: value for name, value in given.items() if value is not None}
+    if not described.keys() & {"box", "channels", "pixels"}:
+        raise click.UsageError("give --box, or for im2col --channels, --pixels, --lower and --upper")
+    described |= {name: swizzle_name(given[name]) for name in ("swizzle", "interleave")}
+    try:
+        box = BoxGeometry(element, **described, database=database)
+        place = _place(box, destination, at, point)
+        reading = readers(box, destination, database=database)
+    except ValueError as error:
+        raise click.UsageError(_in_options(str(error))) from None
+    answer = _answer(box, reading, database) | ({"element": place} if place else {})
+    if as_json:
+        emit(answer)
+    else:
+        _print(answer)
+
+
+def _in_options(message: str) -> str:
+    """An error of the library with the names of options in place of the names of parameters."""
+    names = {parameter.name: parameter.opts[0] for parameter in click.get_current_context().command.params}
+
+    def option(found: re.Match[str]) -> str:
+        return f"{names[found[1]]}{found[2]}" if found[1] in names else found[0]
+
+    return re.sub(r"\b([a-z_]+)((?:\[\d\])? (?:=|has) )", option, message).replace("padded=True", "--padded")
+
+
+def _place(box: BoxGeometry, destination: int, at: tuple[int, ...] | None, point: tuple[int, ...] | None) -> dict[str, Any]:
+    """The answer about one element; empty without ``--element``.
+
+    Raises:
+        ValueError: a copy that traps, or a place outside of the box.
+    """
+    box.locate(destination)
+    if at is not None:
+        box.source(at, point={})
+    if point is None:
+        return {}
+    if len(point) != len(box.axes):
+        raise click.UsageError(f"--element has {len(point)} numbers; this box has {', '.join(box.axes)}")
+    numbers = dict(zip(box.axes, point, strict=True))
+    address, bit = box.locate(destination, **numbers)
+    answer = {**numbers, "address": address} | ({"bit": bit} if bit else {})
+    return answer if at is None else {**answer, "coordinates": box.source(at, point=numbers)}
+
+
+def _answer(box: BoxGeometry, reading: list[Reader], database: str | None) -> dict[str, Any]:
+    """All that is said about a tensor map, as plain data."""
+    element = box.element.name if box.element else box.data_type
+    names = ("mode", "data_type", "padded", "shape", "strides", "element_strides", "swizzle", "interleave", "fill")
+    extents = ("lower", "upper", "channels", "pixels") if box.mode == "im2col" else ("box",)
+    return {
+        "type": element,
+        **{name: getattr(box, name) for name in (*names, *extents)},
+        "transaction_bytes": box.transaction_bytes,
+        "size": box.size,
+        "rows": box.rows._asdict(),
+        "alignments": box.alignments,
+        "call": box.call(),
+        "readers": [
+            {
+                "family": each.family,
+                "major": each.majorness,
+                "rows": each.x,
+                "cols": each.k,
+                "descriptor": f"{each.descriptor.encode(database=database):#018x}" if each.descriptor else None,
+                "fault": in_options(each.fault).replace("--", ""),
+            }
+            for each in reading
+        ],
+    }
+
+
+def _print(answer: dict[str, Any]) -> None:
+    from ptxmma.cli.render import aligned, blocks, heading
+
+    rows, aligned_to = answer["rows"], answer["alignments"]
+    extents = f"box {_product(answer['box'])}" if "box" in answer else f"{answer['channels']} channels of {answer['pixels']} pixels"
+    click.echo(heading(f"{answer['type']}, {answer['mode']}: {extents} of {_product(answer['shape'])}, swizzle {answer['swizzle']}"))
+    reading = [
+        (each["family"], f"{each['major']}-major", f"{each['rows']} x {each['cols']}", each["descriptor"] or f"none: {each['fault']}")
+        for each in answer["readers"]
+    ]
+    unread = "of no family: none reads this type" if answer["type"] != answer["data_type"] else "give an element type as --type"
+    place = answer.get("element", {})
+    blocks(
+        {
+            "bytes": [
+                f"{answer['transaction_bytes']} count on the mbarrier",
+                f"{answer['size']} of shared memory: {rows['number']} rows of {rows['length']} elements, a row each {rows['pitch']} bytes",
+            ],
+            "multiples": [
+                f"{aligned_to['destination']} bytes: the address in shared memory",
+                f"{aligned_to['address']} bytes: the address of the tensor",
+                f"{aligned_to['strides']} bytes: its strides",
+                *([f"{aligned_to['at']} elements: the first coordinate"] if aligned_to["at"] > 1 else []),
+            ],
+            "element": [f"{name} {_product(value) if isinstance(value, tuple) else value}" for name, value in place.items()],
+            "descriptors that read it": aligned(reading) if reading else [unread],
+            "call": answer["call"].split("\n"),
+        }
+    )
+
+
+def _product(sizes: tuple[int, ...]) -> str:
+    return " x ".join(map(str, sizes))

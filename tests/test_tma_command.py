@@ -1,0 +1,114 @@
+"""``ptxmma tma``: bytes, alignments and descriptors worked out by hand, and errors that name the option."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.cli import main
+from ptxmma.matrices.shared.box import BoxGeometry
+from ptxmma.matrices.shared.box_readers import readers
+from ptxmma.matrices.shared_memory import SharedLayout
+
+_TILE = ("--shape", "4096x4096", "--box", "64x128", "--type", "bf16", "--swizzle", "128")
+
+
+def ask(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["tma", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def answer(*arguments: str) -> Any:
+    return json.loads(ask(*arguments, "--json"))
+
+
+def test_a_tile_of_bf16() -> None:
+    told = answer(*_TILE)
+    assert (told["transaction_bytes"], told["size"]) == (16384, 16384)
+    assert told["rows"] == {"number": 128, "pitch": 128, "length": 64}
+    assert told["alignments"] == {"address": 16, "strides": 16, "destination": 128, "at": 8}
+    assert told["strides"] == [8192]
+    assert "cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, tensor," in told["call"]
+    wanted = [
+        (family, majorness, f"{layout.descriptor().encode():#018x}")
+        for family in ("wgmma", "tcgen05")
+        for majorness, x, k in (("K", 128, 64), ("MN", 64, 128))
+        for layout in [SharedLayout("bf16", majorness, "128B", x, k, family=family)]
+    ]
+    assert [(each["family"], each["major"], each["descriptor"]) for each in told["readers"]] == wanted
+    text = ask(*_TILE)
+    assert all(descriptor in text for _, _, descriptor in wanted)
+    assert "16384 count on the mbarrier" in text
+
+
+def test_a_descriptor_begins_at_the_destination() -> None:
+    told = answer(*_TILE, "--destination", "0x2000")["readers"][0]["descriptor"]
+    assert ptxmma.shared_memory.Descriptor.decode(int(told, 16)).start_address == 0x2000
+
+
+def test_boxes_narrower_than_the_swizzle_are_read_with_its_pitch() -> None:
+    told = answer("--shape", "4096x4096", "--box", "32x64", "--type", "bf16", "--swizzle", "128")
+    assert (told["transaction_bytes"], told["size"]) == (32 * 64 * 2, 128 * 64)
+    assert [(each["rows"], each["cols"]) for each in told["readers"][:2]] == [(64, 64), (64, 64)]
+    assert all(each["descriptor"] for each in told["readers"])
+
+
+def test_the_first_element_that_differs() -> None:
+    told = answer("--shape", "4096x4096", "--box", "64x128", "--type", "bf16")["readers"][0]
+    assert told["descriptor"] is None
+    assert told["fault"] == "row 0, column 8: the copy writes it to 16, the canonical layout has it at 2048"
+    odd = answer("--shape", "4096x4096", "--box", "64x100", "--type", "bf16", "--swizzle", "128")["readers"][0]
+    assert odd["fault"] == "rows 100 must be a multiple of 8, the lines of an atom"
+
+
+def test_pixels_of_im2col_are_rows_of_a_matrix() -> None:
+    corners = ("--lower", "-1,-1", "--upper", "-1,-1")
+    told = answer("--shape", "64x56x56x8", *corners, "--channels", "64", "--pixels", "128", "--type", "f16", "--swizzle", "128")
+    assert told["readers"][0] == answer(*_TILE[:4], "--type", "f16", "--swizzle", "128")["readers"][0]
+    assert "cuTensorMapEncodeIm2col" in told["call"]
+
+
+def test_one_element() -> None:
+    told = answer(*_TILE, "--element", "3,9", "--at", "64,-1")["element"]
+    assert told == {"d0": 3, "d1": 9, "address": SharedLayout("bf16", "K", "128B", 128, 64).address(9, 3), "coordinates": [67, 8]}
+
+
+def test_sources_are_the_elements_that_lines_begin() -> None:
+    box = BoxGeometry("u8", (64, 9, 8), (16, 5, 4), element_strides=(1, 2, 3))
+    lines = list(box.lines((16, 1, -2)))
+    assert [box.source((16, 1, -2), point={"d0": 7, "d1": row % 3, "d2": row // 3}) for row in range(6)] == [
+        (line[0] + 7, *line[1:]) for line in lines
+    ]
+
+
+def test_types_that_no_family_reads() -> None:
+    assert readers(BoxGeometry("f64", (16, 16), (16, 16))) == []
+    assert "none reads this type" in ask("--shape", "16x16", "--box", "16x16", "--type", "f64")
+    assert "give an element type as --type" in ask("--shape", "16x16", "--box", "16x16", "--type", "UINT64")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--box", "72x128"), "--box[0] = 72: 72 elements of 16 bits are wider than the 128 bytes"),
+        (("--box", "72x128"), "the nearest legal one is 64"),
+        (("--box", "64"), "--box has 1 entries; it takes 2"),
+        (("--box", "64by8"), "'64by8' is no list of integers; write 64x128"),
+        (("--box", "64x8", "--at", "3,0"), "--at[0] = 3: 3 elements of 16 bits are not whole 16 bytes: the copy traps"),
+        (("--box", "64x8", "--destination", "64"), "--destination = 64"),
+        (("--box", "64x8", "--element", "64,0"), "d0 = 64 is out of range: 0..63"),
+        (("--box", "64x8", "--element", "64"), "--element has 1 numbers; this box has d0, d1"),
+        (("--box", "64x8", "--element-strides", "1,9"), "--element-strides[1] = 9"),
+        (("--box", "64x8", "--fill", "one"), "unknown fill 'one'"),
+        (("--box", "128x8", "--type", "e2m3"), "--padded"),
+        ((), "give --box, or for im2col --channels"),
+    ],
+)
+def test_errors_name_options(arguments: tuple[str, ...], message: str) -> None:
+    given = {"--shape": "4096x4096", "--type": "bf16", "--swizzle": "128"} | dict(zip(arguments[::2], arguments[1::2], strict=True))
+    assert message in ask(*(word for pair in given.items() for word in pair), code=2)
