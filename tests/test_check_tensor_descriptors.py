@@ -18,12 +18,12 @@ _BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
 _RIGHT = 0x4000404000010040
 
 
-def reported(*lines: str, target: str = "sm_100a") -> list[tuple[str, str]]:
+def reported(*lines: str, target: str = "sm_100a", severity: str = "warning") -> list[tuple[str, str]]:
     """The rules and messages about the descriptors of a kernel, whatever else is wrong with it."""
     head = f".version 9.4\n.target {target}\n.visible .entry kernel()\n{{\n"
     head += ".reg .b16 %rs<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<2>;"
     findings = [each for each in check("\n".join([head, *lines, "ret;", "}"])) if each.rule in ("descriptor", "instruction-descriptor")]
-    assert all(each.severity == "warning" for each in findings)
+    assert {each.severity for each in findings} <= {severity}
     return [(each.rule, each.message) for each in findings]
 
 
@@ -251,3 +251,27 @@ def test_a_stride_of_zero_counts_whatever_the_product_is(line: str, place: str, 
     messages = [message for _, message in reported(f"mov.b64 {place}, {_RIGHT & ~(0x3FFF << 32):#x};", line)]
     assert ["SBO is 0" in message for message in messages] == [True] * said
     assert reported(f"mov.b64 {place}, {_RIGHT:#x};", line) == []
+
+
+_SCALED = "tcgen05.mma.cta_group::{}.kind::mxf4.block_scale [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
+_E4M3 = {"dtype": "f32", "atype": "e4m3", "btype": "e4m3"}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "fields", "erratum"),
+    [
+        (_F16.replace("f16", "ti16"), "ti16", {"m": 128, "n": 64, "b_majorness": "MN"}, "tcgen05-ti16-majorness"),
+        (_F16.replace("f16", "ti16"), "ti16", {"m": 128, "n": 64}, ""),
+        (_F16.replace("f16", "f8f6f4"), "f8f6f4", {"m": 128, "n": 64, "k": 64, **_E4M3, "atype": "e2m1"}, "tcgen05-f8f6f4-depth"),
+        (_F16.replace("f16", "f8f6f4"), "f8f6f4", {"m": 128, "n": 64, "k": 64, **_E4M3}, ""),
+        (_PAIR.replace("f16", "f8f6f4"), "f8f6f4", {"m": 256, "n": 48, "k": 64, **_E4M3}, "tcgen05-f8f6f4-k64-columns"),
+        (_PAIR.replace("f16", "f8f6f4"), "f8f6f4", {"m": 256, "n": 64, "k": 64, **_E4M3}, ""),
+        (_SCALED.format(1), "mxf4", {"m": 128, "n": 64, "k": 128}, "tcgen05-k128-one-cta"),
+        (_SCALED.format(2), "mxf4", {"m": 256, "n": 64, "k": 128}, ""),
+    ],
+)
+def test_a_product_on_which_sources_disagree_is_a_note(line: str, kind: str, fields: dict[str, Any], erratum: str) -> None:
+    bits = instruction_descriptor(kind, target="sm_107a", **fields)
+    messages = reported(f"mov.b32 %r1, {bits:#x};", line, target="sm_107a", severity="note")
+    assert len(messages) == bool(erratum)
+    assert all(f"Erratum {erratum} (" in message for _, message in messages)

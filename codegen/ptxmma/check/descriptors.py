@@ -17,6 +17,7 @@ from ptxmma.catalog.descriptors.lookup import codec, codec_of, misplaced
 from ptxmma.catalog.layouts import container
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.findings import Severity
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.matrices.product_operands import Multiplicand, described, product_operands
@@ -46,7 +47,8 @@ RULES: Mapping[str, Rule] = {
     "instruction-descriptor": Rule(
         "An instruction descriptor is one of its opcode: it has a legal M and N, types of its kind, and no bits that must be 0.",
         "Assemblers do not see what the descriptor holds. With another, behaviour is undefined.",
-        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one.",
+        "Let ptxmma.descriptors.of_product make it; ptxmma descriptor instruction f16 0x8400490 shows the fields of one. A product on "
+        "which the manual and other sources disagree is a note alone.",
         examples.tensor_kernel("mov.b32 %r1, 0x8420490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
         examples.tensor_kernel("mov.b32 %r1, 0x8400490;", examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT),
     ),
@@ -149,6 +151,7 @@ class _Product(NamedTuple):
     wrong: tuple[str, ...]
     fields: Mapping[str, Value]  # the fields that are known
     chosen: Instruction | None  # the product, where all is known that it depends on
+    unsettled: tuple[str, ...] = ()  # the questions on which the sources disagree
 
 
 class TensorDescriptors:
@@ -178,12 +181,12 @@ class TensorDescriptors:
             return
         statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
         reported = set[str]()
-        for statement, each, text in bits.doubts(functools.partial(self._doubts, statements, target)):
+        for statement, each, text, severity in bits.doubts(functools.partial(self._doubts, statements, target)):
             where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
             message = f"{where}{text} (PTX ISA {each.source})"
             if message not in reported:
                 reported.add(message)
-                yield Remark(function.operand(statement, each.place), "warning", _RULES[each.kind], message), statement.opcode
+                yield Remark(function.operand(statement, each.place), severity, _RULES[each.kind], message), statement.opcode
 
     def product(self, statement: Statement, known: KnownBits, target: str) -> Instruction | None:
         """The product that an instruction makes of its instruction descriptor; None where it is not known."""
@@ -194,7 +197,9 @@ class TensorDescriptors:
         place = next((each.place for each in described if each.kind == _PRODUCT), None)
         return None if place is None else self._product(instruction, known.of(statement.operands[place]).within(32), target).chosen
 
-    def _doubts(self, statements: Iterable[Statement], target: str, known: KnownBits) -> Iterator[tuple[Statement, _Described, str]]:
+    def _doubts(
+        self, statements: Iterable[Statement], target: str, known: KnownBits
+    ) -> Iterator[tuple[Statement, _Described, str, Severity]]:
         for statement in statements:
             instruction = self._meaning(spelling_of(statement.opcode))
             if instruction is None:
@@ -205,12 +210,13 @@ class TensorDescriptors:
                 if each.kind == _PRODUCT:
                     product = self._product(instruction, bits.within(32), target)
                     wrong = product.wrong
+                    yield from ((statement, each, text, "note") for text in product.unsettled)
                 elif each.kind == _MASK:
                     wrong = self._mask(instruction.family, bits)
                 else:
                     majorness = str(product.fields.get(f"{each.matrix}_majorness", ""))
                     wrong = self._matrix(product.chosen or instruction, each.matrix, majorness, bits, target)
-                yield from ((statement, each, text) for text in wrong)
+                yield from ((statement, each, text, "warning") for text in wrong)
 
     @staticmethod
     def _descriptors(instruction: Instruction, brackets: tuple[bytes, ...]) -> list[_Described]:
@@ -237,15 +243,15 @@ class TensorDescriptors:
             wrong.append(f"sparse is {fields['sparse']}, but the opcode multiplies {'sparse' if instruction.sparse else 'dense'} matrices")
         if fields.get(_SHIFT) and not any(kind.kind == _MASK for kind in instruction.variant.instruction.operand_kinds.values()):
             wrong.append(f"{_SHIFT} is {fields[_SHIFT]}, but only .ws reads it")
-        chosen = None
+        chosen, unsettled = None, () if wrong else _unsettled(instruction, fields)
         if not wrong and all(name in fields for name in decoded if argument_of(name)):
             try:
                 chosen = product_of(instruction, fields, target)
             except IllegalProductError as error:
-                wrong.append(str(error))
+                wrong += [] if unsettled else [str(error)]
             else:
                 wrong += misplaced(chosen, fields)
-        return _Product(tuple(wrong), fields, chosen)
+        return _Product(tuple(wrong), fields, chosen, unsettled)
 
     def _wrong_mask(self, family: str, bits: Bits) -> tuple[str, ...]:
         """The faults of the mask of the columns of B, whatever its unknown bits are."""
@@ -315,3 +321,16 @@ class TensorDescriptors:
 def _bracket(operand: bytes) -> bytes:
     """The bracket with which an operand begins; ``b""`` without one."""
     return operand[:1] if operand.startswith((b"{", b"[")) else b""
+
+
+def _unsettled(instruction: Instruction, fields: Mapping[str, Value]) -> tuple[str, ...]:
+    """The questions about a product on which the sources disagree, by the errata; ``fields`` are the known fields of its descriptor."""
+    facts = {**instruction.variant.facts, **fields}
+    open_questions = (each for each in instruction.database.spec.errata if each.unsettled and each.family == instruction.family)
+    return tuple(
+        [
+            f"the sources disagree on this product: {each.says} {each.holds} Erratum {each.id}"
+            for each in open_questions
+            if matches(each.unsettled, facts)
+        ]
+    )

@@ -64,6 +64,10 @@ class Erratum(Entry, frozen=True, kw_only=True):
     bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
     rules: tuple[Quirk, ...] = ()  # rules that a checker applies
     overwriting: tuple[Overwriting, ...] = ()  # instructions for which an assembler generates wrong code
+    unsettled: Annotated[
+        tuple[Condition, ...],
+        Meta(description="products on which the sources disagree, by their opcodes and the fields of their descriptors"),
+    ] = ()
     textual: Annotated[bool, Meta(description="the manual against itself or against arithmetic: no tool takes part")] = False
 
     def __post_init__(self) -> None:

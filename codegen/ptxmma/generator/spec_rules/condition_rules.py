@@ -96,6 +96,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         own = {"family": (erratum.family,)} if erratum.family else {}
         yield from _whose(context, [own | condition for condition in erratum.when] or [_ANYONE], "errata", index, "when")
         yield from judged((own | condition for condition in erratum.when), set(), "errata", index, "when")
+        yield from judged((own | condition for condition in erratum.unsettled), product | fields, "errata", index, "unsettled")
 
 
 def _whose(context: RuleContext, conditions: Sequence[Condition], *place: str | int) -> Iterator[Problem]:
