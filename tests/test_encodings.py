@@ -66,7 +66,7 @@ def overlay(tmp_path: Path) -> Callable[..., Path]:
         of = {"name": "tcgen06.mma"}
         rules = {
             "kind": "tensor_products",
-            "types": [{"of": of, "dtype": ["f32"], "atype": ["bf16"], "btype": ["bf16"], "source": "1"}],
+            "types": [{"of": of, "dtype": ["f16"], "atype": ["bf16"], "btype": ["bf16"], "source": "1"}],
             "depths": [{"of": of, "k": 16, "source": "1"}],
             "shapes": [{"of": of, "m": [128], "n": [{"first": 8, "last": last, "step": 8}], "source": "1"}],
         }
