@@ -40,6 +40,11 @@ def _rules(line: str, target: str = "sm_107a", version: str = "9.4") -> list[str
         "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd0], [%r0], 32, %rd1;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%rd0], [%r0], 32;",
         "cp.async.bulk.prefetch.L2.global [%rd0], 32;",
+        "elect.sync _|%p0, -1;",
+        "elect.sync %r0|%p0, %r1;",
+        "mapa.shared::cluster.u32 %r0, %r1, 3;",
+        "setmaxnreg.dec.sync.aligned.u32 24;",
+        "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned; fence.mbarrier_init.release.cluster;",
         # These belong to families that the spec lacks.
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r0], [%rd0, {%r1, %r2}], [%r3];",
         "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd0, {%r1, %r2}];",
@@ -63,6 +68,9 @@ def test_what_assemblers_take_is_sound(line: str) -> None:
         ("mbarrier.test_wait.shared::cta.b64 _, [%r0], %rd1;", "operand-kind"),
         ("cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r0], 17;", "immediate"),
         ("cp.async.bulk.global.shared::cta [%rd0], [%r0], 32;", "unknown-instruction"),
+        ("elect.sync %p0, -1;", "list"),
+        ("setmaxnreg.inc.sync.aligned.u32 20;", "immediate"),
+        ("barrier.cluster.wait.relaxed;", "unknown-instruction"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd0], [%r0], 32;", "unknown-instruction"),
     ],
 )

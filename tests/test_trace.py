@@ -124,6 +124,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "transpose",
             "copy",
             "prefetch",
+            "compute",
             "allocate",
             "shift",
             "tensor-load",
@@ -137,7 +138,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "synchronise",
         }
     )
-    for effect in ("allocate", "copy", "prefetch", "synchronise"):
+    for effect in ("allocate", "copy", "prefetch", "compute", "synchronise"):
         with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
     with pytest.raises(Missing, match="moves rows of bytes, which have no elements to follow"):

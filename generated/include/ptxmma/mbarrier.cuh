@@ -11,39 +11,39 @@
 // thread (PTX ISA 9.7.13.15.11).
 // - addr: the mbarrier
 // - txCount: bytes that the phase expects beside those before
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.complete_tx: Count bytes as copied without a copy; executed by a thread (PTX ISA
 // 9.7.13.15.12).
 // - addr: the mbarrier
 // - txCount: bytes to subtract from the transaction count
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.arrive: Arrive at an mbarrier; executed by a thread (PTX ISA 9.7.13.15.13).
 // - state: the phase before the arrival, as mbarrier.test_wait takes it
 // - addr: the mbarrier
 // - count: arrivals to count
-// - _: in place of the state, which an mbarrier of another thread block does not give
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - _: no state: another thread block may own the mbarrier
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.arrive.expect_tx: Expect bytes, and arrive at an mbarrier; executed by a thread (PTX ISA
 // 9.7.13.15.13).
 // - state: the phase before the arrival, as mbarrier.test_wait takes it
 // - addr: the mbarrier
 // - txCount: bytes that the phase expects beside those before
-// - _: in place of the state, which an mbarrier of another thread block does not give
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - _: no state: another thread block may own the mbarrier
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.arrive_drop: Arrive at an mbarrier for the last time; executed by a thread (PTX ISA
 // 9.7.13.15.14).
 // - state: the phase before the arrival, as mbarrier.test_wait takes it
 // - addr: the mbarrier
 // - count: arrivals to count; so many fewer are expected from now on
-// - _: in place of the state, which an mbarrier of another thread block does not give
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - _: no state: another thread block may own the mbarrier
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.arrive_drop.expect_tx: Expect bytes, and arrive at an mbarrier for the last time; executed
 // by a thread (PTX ISA 9.7.13.15.14).
 // - state: the phase before the arrival, as mbarrier.test_wait takes it
 // - addr: the mbarrier
 // - txCount: bytes that the phase expects beside those before
-// - _: in place of the state, which an mbarrier of another thread block does not give
-// - ctaMask: the thread blocks of the cluster whose mbarrier at the same offset it concerns
+// - _: no state: another thread block may own the mbarrier
+// - ctaMask: the thread blocks whose mbarrier at the same offset it concerns
 // mbarrier.test_wait: Test whether a phase is complete; executed by a thread (PTX ISA 9.7.13.15.16).
 // - waitComplete: true: the phase is complete
 // - addr: the mbarrier

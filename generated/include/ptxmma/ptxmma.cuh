@@ -6,6 +6,7 @@
 // cuda/sparse.cuh is not in it and is included by itself: it has kernels and host functions, which need <cuda_runtime.h>.
 #pragma once
 
+#include "cluster.cuh"
 #include "cp_async.cuh"
 #include "cp_async_bulk/cp_async_bulk.cuh"
 #include "cp_async_bulk/cp_async_bulk_prefetch.cuh"
@@ -15,6 +16,8 @@
 #include "cuda/hints.cuh"
 #include "cuda/ordering.cuh"
 #include "cuda/shared_tile.cuh"
+#include "elect.cuh"
+#include "griddepcontrol.cuh"
 #include "ldmatrix.cuh"
 #include "mbarrier.cuh"
 #include "mma/b1_b1.cuh"
@@ -94,6 +97,7 @@
 #include "mma_sp/u8_s8.cuh"
 #include "mma_sp/u8_u8.cuh"
 #include "movmatrix.cuh"
+#include "setmaxnreg.cuh"
 #include "spcompress/layouts.cuh"
 #include "spcompress/spcompress.cuh"
 #include "spcompress/spdecompress.cuh"

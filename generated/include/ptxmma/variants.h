@@ -15,8 +15,9 @@
  * Sets of targets that accept a variant: those named and all that include one of them. Bit t
  * is target t.
  */
-#define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
+#define PTXMMA_TARGETS_SM_90A_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6da00)
+#define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_100 UINT64_C(0x7fff1c00)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F UINT64_C(0x1b61a00)
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
@@ -38,6 +39,18 @@
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
 
 /* Families: their names, and the names of the extents and element types in their lists. */
+#define PTXMMA_FAMILY_cluster "cluster"
+#define PTXMMA_EXTENTS_cluster ""
+#define PTXMMA_TYPES_cluster ""
+#define PTXMMA_FAMILY_elect "elect"
+#define PTXMMA_EXTENTS_elect ""
+#define PTXMMA_TYPES_elect ""
+#define PTXMMA_FAMILY_setmaxnreg "setmaxnreg"
+#define PTXMMA_EXTENTS_setmaxnreg ""
+#define PTXMMA_TYPES_setmaxnreg ""
+#define PTXMMA_FAMILY_griddepcontrol "griddepcontrol"
+#define PTXMMA_EXTENTS_griddepcontrol ""
+#define PTXMMA_TYPES_griddepcontrol ""
 #define PTXMMA_FAMILY_cp_async "cp.async"
 #define PTXMMA_EXTENTS_cp_async "least"
 #define PTXMMA_TYPES_cp_async ""
@@ -111,6 +124,10 @@
 /** Variants, by the identifiers of variants/; their order may change with the spec. */
 typedef enum ptxmma_variant {
 #define PTXMMA_VARIANT(identifier, ...) PTXMMA_VARIANT_##identifier,
+#include "variants/cluster.def"
+#include "variants/elect.def"
+#include "variants/setmaxnreg.def"
+#include "variants/griddepcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
 #include "variants/ldmatrix.def"
@@ -165,6 +182,10 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
    PTXMMA_LIST types, PTXMMA_LIST extents, sparse, documented, PTXMMA_PTX(ptx_major, ptx_minor), \
    PTXMMA_TARGETS_##targets},
   static const ptxmma_variant_info variants[] = {
+#include "variants/cluster.def"
+#include "variants/elect.def"
+#include "variants/setmaxnreg.def"
+#include "variants/griddepcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
 #include "variants/ldmatrix.def"

@@ -121,6 +121,15 @@ class ByteMask(Mask):
     """A set of bytes; bit ``i`` is byte ``i`` of each block of bytes."""
 
 
+class LaneSet(Mask):
+    """A set of lanes of a warp; bit ``i`` is lane ``i``."""
+
+    def immediates(self, context: Context) -> Sequence[int]:
+        """Whatever fits into its register, signed or not: -1 is every lane."""
+        unsigned = super().immediates(context)
+        return range(-len(unsigned) // 2, len(unsigned))
+
+
 class CachePolicy(Role):
     """A 64-bit word, made by ``createpolicy``, that says how long a cache keeps the data."""
 

@@ -44,10 +44,16 @@ class Synchronise(Effect):
         return f"{super().statement(instruction)}; no matrix changes"
 
 
-class Allocate(Effect):
-    """Allocates or frees tensor memory, or gives up the right to."""
+class Compute(Effect):
+    """Computes a number, such as an address, or elects a thread."""
 
-    verb = "manages the allocation of tensor memory"
+    verb = "computes a number of each thread"
+
+
+class Allocate(Effect):
+    """Allocates or frees tensor memory or registers, or gives up the right to."""
+
+    verb = "manages an allocation"
 
 
 class Copy(Effect):

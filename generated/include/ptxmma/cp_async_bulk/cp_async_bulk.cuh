@@ -10,8 +10,8 @@
 // - cache-policy: what createpolicy has made
 // - ignoreBytesLeft: bytes at the start that may lie outside
 // - ignoreBytesRight: bytes at the end that may lie outside
-// - ctaMask: the thread blocks of the cluster that receive the bytes, and whose mbarrier counts them,
-// at the same offsets
+// - ctaMask: the thread blocks that receive the bytes, and whose mbarrier counts them, at the same
+// offsets
 // - byteMask: bit i is set: byte i of each 16 bytes is copied
 #pragma once
 

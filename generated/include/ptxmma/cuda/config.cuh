@@ -98,6 +98,7 @@
 #define PTXMMA_SM_90A_PTX_8_0 0
 #define PTXMMA_SM_90A_PTX_8_2 0
 #define PTXMMA_SM_90A_PTX_8_4 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
@@ -153,6 +154,7 @@
 #define PTXMMA_SM_90A_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
@@ -685,6 +687,19 @@
 #else
 #define PTXMMA_SM_90A_PTX_8_4 0
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1200)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.0: compile with CUDA 12.0 or newer")
+#elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#else
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1303)
