@@ -52,6 +52,8 @@ _CASES = {
     "unknown kind": ("spec.yaml", "kind: spec", "kind: spex", r"spec.yaml:2:7: a document starts with kind: one of .*instruction"),
     "dangling target": ("targets.yaml", 'includes: ["sm_80"]', 'includes: ["sm_81"]', r"targets.yaml:4:33: unknown target 'sm_81'; known: sm_80, sm_90"),
     "dangling version": ("instructions/toy.yaml", 'ptx: "7.8"', 'ptx: "7.9"', r"toy.yaml:\d+:33: unknown PTX ISA version '7.9'; known: 7.0, 7.8"),
+    "two capacities of a target": ("targets.yaml", "targets:\n", 'capacities:\n  - {targets: ["sm_80"], block: 1, sm: 1, source: "2"}\n  - {targets: ["sm_80"], block: 1, sm: 1, source: "2"}\ntargets:\n', r"targets.yaml:\d+:\d+: two entries of capacities are for sm_80; keep one"),
+    "a block with more shared memory than its SM": ("targets.yaml", "targets:\n", 'capacities:\n  - {targets: ["sm_80"], block: 2, sm: 1, source: "2"}\ntargets:\n', r"targets.yaml:\d+:\d+: a block cannot have 2 of the 1 bytes of an SM"),
     "a CUDA release that never was": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", until: "99.9",', r"targets.yaml:3:\d+: unknown CUDA release '99.9'; isa_versions has 11.0 to 11.8"),
     "a release before the first": ("instructions/toy.yaml", '- {ptx: "7.0"', '- {since: "1.8", ptx: "7.0"', r"toy.yaml:\d+:\d+: unknown CUDA release '1.8'; isa_versions has 11.0 to 11.8"),
     "a release with a version that never was": ("targets.yaml", '{name: "sm_80",', '{name: "sm_80", ptx_in: [{cuda: "11.8", ptx: "7.9"}],', r"targets.yaml:3:\d+: unknown PTX ISA version '7.9'; known: 7.0, 7.8"),

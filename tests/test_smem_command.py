@@ -21,7 +21,7 @@ from ptxmma.matrices.shared.accesses import Access, access_patterns, different
 from ptxmma.matrices.shared.accesses import wavefronts as cost_of
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.matrices.shared.readable_types import memory_of
-from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
+from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts, capacity
 
 _K128 = ("--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "64", "--cols", "64")
 _MN64 = ("--type", "f16", "--major", "mn", "--swizzle", "64", "--rows", "64", "--cols", "16")
@@ -269,3 +269,14 @@ def _k128(**other: str) -> tuple[str, ...]:
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:
     assert said in ask(*arguments, code=2)
+
+
+def test_a_matrix_that_a_thread_block_has_no_room_for_is_refused() -> None:
+    """A block of Rubin has 327 KB of shared memory, one of Hopper 227."""
+    assert (capacity("rubin").block, capacity("sm_107f").sm, capacity("H100").block) == (327 << 10, 328 << 10, 227 << 10)
+    large = ("smem", "--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "256", "--cols", "512", "--conflicts")
+    assert ask(*large[1:], "--target", "rubin")
+    result = CliRunner().invoke(main, [*large, "--target", "h100"])
+    assert (result.exit_code, "lies from 0 to 262143; a thread block of h100 has at most 232448 bytes" in result.output) == (2, True)
+    with pytest.raises(ValueError, match="no source gives the shared memory of sm_88; known: sm_70, sm_72, sm_75"):
+        capacity("sm_88")

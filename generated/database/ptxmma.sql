@@ -290,6 +290,22 @@ CREATE TABLE gpu_names (
   PRIMARY KEY ("gpu", "position")
 ) WITHOUT ROWID;
 
+-- The shared memory of chips, in bytes.
+CREATE TABLE capacities (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "block" INTEGER NOT NULL,
+  "sm" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE capacity_targets (
+  "capacity" INTEGER NOT NULL REFERENCES capacities("id"),
+  "position" INTEGER NOT NULL,
+  "target" TEXT NOT NULL,
+  PRIMARY KEY ("capacity", "position")
+) WITHOUT ROWID;
+
 -- A PTX ISA version and the CUDA release that brought it.
 CREATE TABLE isa_versions (
   "version" TEXT PRIMARY KEY,
@@ -3605,6 +3621,31 @@ INSERT INTO gpu_names VALUES
 (13,12,'GeForce RTX 5050'),
 (14,0,'GB10'),
 (14,1,'DGX Spark');
+
+INSERT INTO capacities VALUES
+(1,0,98304,98304,'CUDA C++ Programming Guide, Compute Capabilities'),
+(2,1,65536,65536,'CUDA C++ Programming Guide, Compute Capabilities'),
+(3,2,166912,167936,'CUDA C++ Programming Guide, Compute Capabilities'),
+(4,3,101376,102400,'CUDA C++ Programming Guide, Compute Capabilities'),
+(5,4,232448,233472,'CUDA C++ Programming Guide, Compute Capabilities'),
+(6,5,334848,335872,'CUDA Programming Guide 13.4, Table 31; Triton, pull request 10936');
+
+INSERT INTO capacity_targets VALUES
+(1,0,'sm_70'),
+(1,1,'sm_72'),
+(2,0,'sm_75'),
+(3,0,'sm_80'),
+(3,1,'sm_87'),
+(4,0,'sm_86'),
+(4,1,'sm_89'),
+(4,2,'sm_120'),
+(4,3,'sm_121'),
+(5,0,'sm_90'),
+(5,1,'sm_100'),
+(5,2,'sm_101'),
+(5,3,'sm_103'),
+(5,4,'sm_110'),
+(6,0,'sm_107');
 
 INSERT INTO isa_versions VALUES
 ('6.0','9.0','','13 Release Notes',0),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command, within
-from ptxmma.cli.options import database_option, table_options
+from ptxmma.cli.options import database_option, known_names, table_options
 from ptxmma.cli.render import coloured, draw_matrix
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
@@ -37,6 +37,7 @@ _STRONG = 2
 @click.option("--col", type=int, help="Its place along k.")
 @click.option("--at", type=integer, metavar="ADDRESS", help="What lies at this address: the inverse of --row and --col.")
 @click.option("--transpose", is_flag=True, help="Lines as columns.")
+@click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="A target whose thread blocks must have room for it.")
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
 @database_option
@@ -75,6 +76,8 @@ def command(
         units = layout.units()
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
+    if given["target"]:
+        _check_room(layout, given["target"], database)
     row, col = given["row"], given["col"]
     if (row is None) != (col is None) or (row is not None and (form == "svg" or given["conflicts"] or given["transpose"])):
         raise click.UsageError("one element is --row and --col, without --transpose, --conflicts and --format svg")
@@ -95,6 +98,19 @@ def command(
             draw_matrix(_map(layout, units, given["transpose"]), form)
         if given["conflicts"] or form == "grid":
             _costs(layout, form, database, apart=not given["conflicts"])
+
+
+def _check_room(layout: Geometry, target: str, database: str | None) -> None:
+    """Refuse a matrix that reaches beyond the shared memory of a thread block."""
+    from ptxmma.matrices.shared.capacity import capacity
+
+    try:
+        most = capacity(target, database=database).block
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if layout.start + layout.size > most:
+        reach = f"the matrix lies from {layout.start} to {layout.start + layout.size - 1}"
+        raise click.UsageError(f"{reach}; a thread block of {target} has at most {most} bytes of shared memory")
 
 
 def _lying(layout: Geometry, address: int) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ from ptxmma.model import (
     IsaVersion,
     Protocol,
     RegisterLayout,
+    SharedCapacity,
     SharedMemory,
     Space,
     Spec,
@@ -67,6 +68,7 @@ class Targets(Entry, frozen=True, kw_only=True):
 
     targets: Annotated[tuple[Target, ...], SOME]
     gpus: tuple[Gpu, ...] = ()
+    capacities: tuple[SharedCapacity, ...] = ()
 
 
 class IsaVersions(Entry, frozen=True, kw_only=True):

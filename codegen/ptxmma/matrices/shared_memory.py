@@ -19,6 +19,7 @@ from __future__ import annotations
 from ptxmma.matrices.shared.box_readers import Reader as Reader  # all of these belong to what this module offers
 from ptxmma.matrices.shared.box_readers import readers as readers
 from ptxmma.matrices.shared.box_rules import IllegalBoxError as IllegalBoxError
+from ptxmma.matrices.shared.capacity import capacity as capacity
 from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts
 from ptxmma.matrices.shared.conflicts import bank_conflicts as bank_conflicts
 from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor

@@ -46,7 +46,7 @@ from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, S
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Target, Throughput
+from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorKind, TensorLayout, UnknownPlace
 from ptxmma.model.tensor_map import Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
 from ptxmma.model.tensor_product import (
@@ -70,7 +70,7 @@ __all__ = [
     "operand_names", "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Semantics", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
+    "ReleaseFloor", "Requirement", "Semantics", "SharedCapacity", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductOption", "ProductScale", "ProductShape", "ProductTypes", "Selection",
     "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
     "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",

@@ -17,7 +17,7 @@ from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, Target, Throughput
+from ptxmma.model.target import Gpu, IsaVersion, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts
@@ -33,6 +33,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     types: Types
     targets: tuple[Target, ...]
     gpus: tuple[Gpu, ...] = ()
+    capacities: tuple[SharedCapacity, ...] = ()
     isa_versions: tuple[IsaVersion, ...]
     instructions: tuple[InstructionSet, ...]
     register_layouts: tuple[RegisterLayout, ...] = ()

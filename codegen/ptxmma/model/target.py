@@ -40,6 +40,15 @@ class Gpu(Entry, frozen=True, kw_only=True, cache_hash=True):
     source: Source
 
 
+class SharedCapacity(Entry, frozen=True, kw_only=True, cache_hash=True):
+    """The shared memory of chips, in bytes."""
+
+    targets: Annotated[tuple[TargetName, ...], SOME]  # the plain targets; those with a suffix have the same: ("sm_90", "sm_100")
+    block: Positive  # the maximum of a thread block, which a kernel opts into: 232448
+    sm: Positive  # the maximum of all thread blocks of an SM: 233472
+    source: Source
+
+
 class ReleaseFloor(Entry, frozen=True, kw_only=True, cache_hash=True):
     """A CUDA release that takes a target from another version on than other releases."""
 

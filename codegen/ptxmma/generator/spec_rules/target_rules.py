@@ -27,6 +27,17 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield Problem(here, f"{target.name} {fault}")
     for index, gpu in enumerate(context.spec.gpus):
         yield from context.known("target", [gpu.target], context.targets, "gpus", index, "target")
+    seen: set[str] = set()
+    for index, capacity in enumerate(context.spec.capacities):
+        here = context.at("capacities", index, "targets")
+        yield from context.known("target", capacity.targets, context.targets, "capacities", index, "targets")
+        if twice := seen.intersection(capacity.targets):
+            yield Problem(here, f"two entries of capacities are for {listed(sorted(twice))}; keep one")
+        if capacity.block > capacity.sm:
+            yield Problem(
+                context.at("capacities", index, "block"), f"a block cannot have {capacity.block} of the {capacity.sm} bytes of an SM"
+            )
+        seen.update(capacity.targets)
     yield from _order(context)
 
 

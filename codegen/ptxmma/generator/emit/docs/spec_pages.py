@@ -153,6 +153,7 @@ def _chip(spec: Spec, targets: Sequence[Target]) -> dict[str, Any]:
         "labels": [rest.label("target", target.name) for target in targets] + [rest.label("gpu", name) for name in names],
         "names": rest.text(", ".join(names)),
         "compile": rest.codes(dict.fromkeys(gpu.target for gpu in gpus)),
+        "capacity": next((entry for entry in spec.capacities if plain in entry.targets), None),
         "targets": struct_tables.table(
             targets,
             titles={
