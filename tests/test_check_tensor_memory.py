@@ -39,7 +39,7 @@ def test_a_kernel_that_calls_may_do_it_elsewhere() -> None:
 
 
 def test_a_kernel_is_judged_as_a_whole() -> None:
-    """On which path it frees or waits is not followed."""
+    """On which path it waits is not followed, and another thread may have allocated what it frees."""
     assert not rules(_FREE, _ALLOC)
     assert not rules(_LOAD, _WAIT, _LOAD)
 

@@ -1240,6 +1240,13 @@ CREATE TABLE protocol_families (
   PRIMARY KEY ("protocol", "position")
 ) WITHOUT ROWID;
 
+CREATE TABLE protocol_others (
+  "protocol" INTEGER NOT NULL REFERENCES protocols("id"),
+  "position" INTEGER NOT NULL,
+  "other" TEXT NOT NULL,
+  PRIMARY KEY ("protocol", "position")
+) WITHOUT ROWID;
+
 -- A term with its formula.
 CREATE TABLE definitions (
   "id" INTEGER PRIMARY KEY,
@@ -1312,6 +1319,43 @@ CREATE TABLE same_qualifiers (
   "qualifier" TEXT NOT NULL,
   "source" TEXT NOT NULL
 );
+
+-- The states of something that a kernel uses; instructions that no transition names leave the state as it is.
+CREATE TABLE lifecycles (
+  "id" INTEGER PRIMARY KEY,
+  "protocol" INTEGER NOT NULL REFERENCES protocols("id"),
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  "shared" INTEGER NOT NULL,
+  "start" TEXT NOT NULL
+);
+
+-- The effect of instructions on a state: another state, or a fault.
+CREATE TABLE transitions (
+  "id" INTEGER PRIMARY KEY,
+  "lifecycle" INTEGER NOT NULL REFERENCES lifecycles("id"),
+  "position" INTEGER NOT NULL,
+  "to" TEXT NOT NULL,
+  "adds" TEXT NOT NULL,
+  "full" INTEGER NOT NULL,
+  "rule" TEXT NOT NULL,
+  "text" TEXT NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE transition_states (
+  "transition" INTEGER NOT NULL REFERENCES transitions("id"),
+  "position" INTEGER NOT NULL,
+  "state" TEXT NOT NULL,
+  PRIMARY KEY ("transition", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE transition_on (
+  "transition" INTEGER NOT NULL REFERENCES transitions("id"),
+  "position" INTEGER NOT NULL,
+  "on" TEXT NOT NULL,
+  PRIMARY KEY ("transition", "position")
+) WITHOUT ROWID;
 
 -- The published peak of a chip at one clock.
 CREATE TABLE throughput (
@@ -10107,6 +10151,12 @@ INSERT INTO protocol_families VALUES
 (6,0,'cluster'),
 (7,0,'griddepcontrol');
 
+INSERT INTO protocol_others VALUES
+(2,0,'bar'),
+(2,1,'barrier'),
+(2,2,'mbarrier.try_wait'),
+(2,3,'mbarrier.test_wait');
+
 INSERT INTO definitions VALUES
 (1,1,0,'warpgroup','','Four neighbouring warps of which the first has a warp rank that is a multiple of 4.','9.7.15.1'),
 (2,1,1,'warp rank','(tid.x + tid.y * ntid.x + tid.z * ntid.x * ntid.y) // 32','The number of a warp in its thread block.','9.7.15.1'),
@@ -10245,6 +10295,91 @@ INSERT INTO issuer_instructions VALUES
 
 INSERT INTO same_qualifiers VALUES
 (1,2,0,'cta_group','9.7.16.10.9.1');
+
+INSERT INTO lifecycles VALUES
+(1,2,0,'allocation of tensor memory',1,'none'),
+(2,2,1,'permit to allocate',0,'held'),
+(3,2,2,'products, copies and shifts of a thread',0,'complete'),
+(4,2,3,'loads of a thread',0,'complete'),
+(5,2,4,'stores of a thread',0,'complete');
+
+INSERT INTO transitions VALUES
+(1,1,0,'',0,1,'tensor-memory-exhausted','it waits for columns that the kernel itself holds','9.7.16.7.1'),
+(2,1,1,'allocated',1,0,'','A warp allocates columns.','9.7.16.7.1'),
+(3,1,2,'freed',-1,0,'','The columns of one allocation are free; other thread blocks may take them.','9.7.16.7.1'),
+(4,1,3,'',0,0,'tensor-memory-freed','it uses tensor memory after the kernel has freed all that it allocated','9.7.16.7.1'),
+(5,1,4,'',0,0,'tensor-memory-freed','it frees tensor memory that is free','9.7.16.7.1'),
+(6,1,5,'',0,0,'tensor-memory-kept','the kernel ends with columns that it has allocated and not freed','9.7.16.7.1'),
+(7,2,0,'relinquished',0,0,'','The thread block allocates no more.','9.7.16.7.1'),
+(8,2,1,'',0,0,'relinquished-permit','it allocates after the thread block has given up its permit','9.7.16.7.1'),
+(9,3,0,'issued',0,0,'','They run.','9.7.16.6.2'),
+(10,3,1,'committed',0,0,'','An mbarrier tracks them.','9.7.16.6.2.1.1'),
+(11,3,2,'complete',0,0,'','The thread waits for the mbarrier, or for another thread that does.','9.7.16.6.2.1.1'),
+(12,3,3,'',0,0,'freed-in-use','it frees columns that an operation which no tcgen05.commit tracks may still use','9.7.16.6.2.1.1'),
+(13,3,4,'',0,0,'freed-in-use','it frees columns while operations may still use them: nothing waits for this commit','9.7.16.6.2.1.1'),
+(14,4,0,'issued',0,0,'','They run.','9.7.16.6.2.1.2'),
+(15,4,1,'complete',0,0,'','All loads of the thread are complete.','9.7.16.6.2.1.2'),
+(16,4,2,'',0,0,'freed-in-use','it frees columns that a load may still read: no tcgen05.wait::ld comes between','9.7.16.6.2.1.2'),
+(17,5,0,'issued',0,0,'','They run.','9.7.16.6.2.1.2'),
+(18,5,1,'complete',0,0,'','All stores of the thread are complete.','9.7.16.6.2.1.2'),
+(19,5,2,'',0,0,'freed-in-use','it frees columns that a store may still write: no tcgen05.wait::st comes between','9.7.16.6.2.1.2');
+
+INSERT INTO transition_states VALUES
+(1,0,'allocated'),
+(2,0,'none'),
+(2,1,'allocated'),
+(2,2,'freed'),
+(3,0,'allocated'),
+(4,0,'freed'),
+(5,0,'freed'),
+(6,0,'allocated'),
+(7,0,'held'),
+(8,0,'relinquished'),
+(9,0,'complete'),
+(9,1,'issued'),
+(9,2,'committed'),
+(10,0,'issued'),
+(11,0,'committed'),
+(12,0,'issued'),
+(13,0,'committed'),
+(14,0,'complete'),
+(14,1,'issued'),
+(15,0,'issued'),
+(16,0,'issued'),
+(17,0,'complete'),
+(17,1,'issued'),
+(18,0,'issued'),
+(19,0,'issued');
+
+INSERT INTO transition_on VALUES
+(1,0,'tcgen05.alloc'),
+(2,0,'tcgen05.alloc'),
+(3,0,'tcgen05.dealloc'),
+(4,0,'tcgen05.ld'),
+(4,1,'tcgen05.st'),
+(4,2,'tcgen05.mma'),
+(4,3,'tcgen05.cp'),
+(4,4,'tcgen05.shift'),
+(5,0,'tcgen05.dealloc'),
+(6,0,'exit'),
+(7,0,'tcgen05.relinquish_alloc_permit'),
+(8,0,'tcgen05.alloc'),
+(9,0,'tcgen05.mma'),
+(9,1,'tcgen05.cp'),
+(9,2,'tcgen05.shift'),
+(10,0,'tcgen05.commit'),
+(11,0,'mbarrier.try_wait'),
+(11,1,'mbarrier.test_wait'),
+(11,2,'bar'),
+(11,3,'barrier'),
+(12,0,'tcgen05.dealloc'),
+(13,0,'tcgen05.dealloc'),
+(14,0,'tcgen05.ld'),
+(15,0,'tcgen05.wait::ld'),
+(16,0,'tcgen05.dealloc'),
+(17,0,'tcgen05.st'),
+(18,0,'tcgen05.wait::st'),
+(19,0,'tcgen05.dealloc');
 
 INSERT INTO throughput VALUES
 (1,0,'NVIDIA A100 (SXM4)','sm_80',108,1410,'NVIDIA A100 Tensor Core GPU Architecture, whitepaper'),

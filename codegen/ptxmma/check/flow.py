@@ -172,7 +172,7 @@ class _Walk:
         self._function, self._outline, self._rules = function, outline, rules
         self._blocks = blocks(outline)
         self._reported: dict[int, Hazard] = {}
-        self._opcodes = {event.offset: event.opcode for events, _ in self._blocks for event in events if isinstance(event, Event)}
+        self._opcodes = {event.offset: event.opcode for block in self._blocks for event in block.events if isinstance(event, Event)}
 
     def hazards(self) -> list[Hazard]:
         """All hazards of the function.
@@ -180,7 +180,7 @@ class _Walk:
         Raises:
             NotFollowedError: the function has too many branches.
         """
-        follows = [after for _, after in self._blocks]
+        follows = [block.follows for block in self._blocks]
         graph = Graph(follows)
         first = State(self._function.text.startswith(b".entry"))
         known: dict[int, State] = {}
@@ -197,7 +197,7 @@ class _Walk:
                     state = functools.reduce(on_both, [known[other] for other in entering], state)
                     state = functools.reduce(on_either, [known[other] for other in repeating if other in known], state)
                     work += state.size() * (len(entering) + len(repeating))
-                if events := self._blocks[number][0]:
+                if events := self._blocks[number].events:
                     state = self._through(state, events)
                     work += state.size()
                 if work > self._MOST_WORK:

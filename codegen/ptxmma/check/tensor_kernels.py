@@ -1,7 +1,7 @@
 """Omissions of a kernel that uses tensor memory: it must free it, fence, wait, fill its buffers, and keep to one group of CTAs.
 
-A kernel is judged as a whole and not path by path: it is reported where it lacks an instruction altogether and calls nothing that may have
-it.
+Omissions are judged in the kernel as a whole: it is reported where it lacks an instruction altogether and calls nothing that may have it.
+The order of what it has is followed along its paths.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.products.resolution import OPERATION
+from ptxmma.check import lifecycles, tensor_memory
 from ptxmma.check import rule_examples as examples
-from ptxmma.check import tensor_memory
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.flow_events import calls_others, words_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
+    from ptxmma.check.kernel_paths import Misuse
     from ptxmma.model import InstructionSet, Protocol
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
@@ -146,9 +147,32 @@ class TensorKernels:
         yield from _empty_collectors(self._catalog.database.spec.instructions, statements)
         yield from tensor_memory.bounds_of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
         loaded = self._first(self._loads, statements)
+        missing: list[tuple[Remark, bytes]] = []
         if loaded is not None:
-            yield from self._unwaited(function, statements, loaded)
-            yield from self._unordered(function, statements, loaded)
+            missing += self._unwaited(function, statements, loaded)
+            missing += self._unordered(function, statements, loaded)
+        yield from missing
+        reported = {"tensor-memory-kept"} if not self._has(_FREE, text) else set[str]()
+        reported |= {"freed-in-use"} if missing else set()  # the step that the kernel lacks is reported
+        yield from self._at_a_wrong_time(function, bits, statements, target, reported)
+
+    def _at_a_wrong_time(
+        self, function: Function, bits: RegisterBits, statements: list[Statement], target: str, reported: Set[str]
+    ) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on what allocates, frees and uses tensor memory in another order than a path may have."""
+        protocol, limits = self._protocol, self._opcode(_ALLOCATE) + self._opcode(_FREE)
+        if protocol is None or self._first(limits, statements) is None:
+            return
+        columns = tensor_memory.columns_of_target(self._catalog, statements, target)
+
+        def misuses(known: KnownBits) -> Iterator[Misuse]:
+            def size(statement: Statement) -> int | None:
+                count = tensor_memory.count_of(self._catalog, known, statement)
+                return count.columns if count is not None else None
+
+            return lifecycles.of_kernel(function, protocol.lifecycles, statements, size, columns)
+
+        yield from (lifecycles.remark(function, each) for each in bits.doubts(misuses) if each.wrong.rule not in reported)
 
     def _unwaited(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""

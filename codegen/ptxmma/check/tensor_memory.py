@@ -170,6 +170,14 @@ def _doubts(
                 )
 
 
+def columns_of_target(catalog: Catalog, statements: Iterable[Statement], target: str) -> int:
+    """The columns of the tensor memory that a kernel uses; 0 where none of its instructions says which."""
+    spec = catalog.database.spec
+    meant = (catalog.meaning(spelling_of(each.opcode)) for each in statements)
+    memories = (spec.tensor_memory_of(instruction.variant.facts) for instruction in meant if instruction is not None)
+    return next((_most(catalog, memory, target) for memory in memories if memory is not None), 0)
+
+
 def _most(catalog: Catalog, memory: Space, target: str) -> int:
     """The columns of tensor memory on a target; the most on any where it is not known."""
     targets = targets_of(catalog.database.spec)

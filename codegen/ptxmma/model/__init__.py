@@ -42,7 +42,7 @@ from ptxmma.model.memory import (
     Swizzle,
     TensorMap,
 )
-from ptxmma.model.protocol import Definition, Ordering, Protocol, ProxyAccess, Step
+from ptxmma.model.protocol import Definition, Lifecycle, Ordering, Protocol, ProxyAccess, Step, Transition
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
@@ -61,6 +61,8 @@ from ptxmma.model.tensor_product import (
 from ptxmma.model.version import Version
 
 __all__ = [
+    "Lifecycle",
+    "Transition",
     "COPY", "REGISTERS", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
     "Choice", "ColumnMask", "Condition", "CoordinateSize",
     "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",

@@ -54,6 +54,28 @@ class SameQualifier(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class Transition(Entry, frozen=True, kw_only=True):
+    """The effect of instructions on a state: another state, or a fault."""
+
+    states: Annotated[tuple[Name, ...], SOME]  # the states in which it happens: ("allocated",)
+    on: Annotated[tuple[Name, ...], SOME]  # the instructions, or "exit": ("tcgen05.dealloc",)
+    to: Name = ""  # the state after it; empty where the instructions are wrong in these states
+    adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
+    full: bool = False  # whether it is wrong only where the object does not fit beside the others
+    rule: Name = ""  # the rule of the checker that the instructions break
+    text: Text
+    source: Source
+
+
+class Lifecycle(Entry, frozen=True, kw_only=True):
+    """The states of something that a kernel uses; instructions that no transition names leave the state as it is."""
+
+    name: Text  # "allocation of tensor memory"
+    shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
+    start: Name
+    transitions: Annotated[tuple[Transition, ...], SOME]
+
+
 class ProxyAccess(Entry, frozen=True, kw_only=True):
     """The proxy of an access to memory."""
 
@@ -73,4 +95,6 @@ class Protocol(Entry, frozen=True, kw_only=True):
     proxies: tuple[ProxyAccess, ...]
     issuers: tuple[Issuer, ...] = ()
     same: tuple[SameQualifier, ...] = ()
+    lifecycles: tuple[Lifecycle, ...] = ()
+    others: tuple[Name, ...] = ()  # instructions of transitions that the spec does not have: ("bar",)
     source: Source

@@ -9,12 +9,26 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ptxmma.ptx.flow_events import Event, Stretch
 from ptxmma.ptx.outline import MISSING, Branch, Label, Mark, Ordered, Outline
 
-#: The events of a block, and the numbers of the blocks that may follow.
-Blocked = tuple[Sequence[Event | Stretch], Sequence[int]]
+
+class Blocked(NamedTuple):
+    """Statements without a branch between them.
+
+    Attributes:
+        events: its statements that matter, and stretches of others.
+        follows: the numbers of the blocks that may follow: first the targets of its branch, then the next block.
+        branch: the branch at its end, if it ends with one.
+    """
+
+    events: Sequence[Event | Stretch]
+    follows: Sequence[int]
+    branch: Branch | None
+
+
 #: Bytes that may be between statements.
 _BLANK = b"{} \t\n\r\f\v"
 #: Branches of a function, the entries of a table counted each time: a function with more is not followed.
@@ -31,7 +45,7 @@ class _Block:
     def __init__(self) -> None:
         self.events: list[Event | Stretch] = []
         self.targets: Sequence[int] = ()  # the places of labels
-        self.falls = True  # whether the next block may follow
+        self.branch: Branch | None = None
 
 
 def blocks(outline: Outline) -> list[Blocked]:
@@ -53,7 +67,7 @@ def blocks(outline: Outline) -> list[Blocked]:
             if mark.event.kind == "fence":  # after it a loop often learns nothing new
                 made.append(_Block())
         elif isinstance(mark, Branch):
-            made[-1].targets, made[-1].falls = folded.targets[mark.begin], mark.predicated
+            made[-1].targets, made[-1].branch = folded.targets[mark.begin], mark
             made.append(_Block())
         else:
             if made[-1].events:
@@ -62,9 +76,15 @@ def blocks(outline: Outline) -> list[Blocked]:
     result: list[Blocked] = []
     for number, block in enumerate(made, 1):
         follows = [labelled[place] for place in block.targets]
-        result.append((block.events, [*follows, number] if block.falls and number < len(made) else follows))
+        falls = (block.branch is None or block.branch.predicate) and number < len(made)
+        result.append(Blocked(block.events, [*follows, number] if falls else follows, block.branch))
     _lead(result)
     return result
+
+
+def opposite(predicate: bytes) -> bytes:
+    """The predicate that holds where another one does not: ``b"!%p1"`` of ``b"%p1"``."""
+    return predicate[1:] if predicate.startswith(b"!") else b"!" + predicate
 
 
 class _Folded:
@@ -103,16 +123,18 @@ class _Folded:
             self.skipped.append((start, label))
             self._uses[label] -= 1
         last = self.marks[-1] if self._skips(-2, label) else None
-        if isinstance(last, Branch) and not last.predicated:
-            between = self._text[self.marks[-2].stop : last.begin] + self._text[last.stop : label]
+        if isinstance(last, Branch) and not last.predicate:
+            over = self.marks[-2]
+            assert isinstance(over, Branch)  # it skips
+            between = self._text[over.stop : last.begin] + self._text[last.stop : label]
             if not between.strip(_BLANK):
-                self.marks[-2:] = [last._replace(predicated=True)]
+                self.marks[-2:] = [last._replace(predicate=opposite(over.predicate))]
                 self._uses[label] -= 1
 
     def _skips(self, number: int, label: int) -> bool:
         """Return whether a mark is a branch that goes on with the next statement or with a label."""
         mark = self.marks[number] if len(self.marks) >= -number else None
-        return isinstance(mark, Branch) and mark.predicated and self.targets[mark.begin] == [label]
+        return isinstance(mark, Branch) and bool(mark.predicate) and self.targets[mark.begin] == [label]
 
 
 def _lead(blocks: Sequence[Blocked]) -> None:
@@ -123,16 +145,16 @@ def _lead(blocks: Sequence[Blocked]) -> None:
     used: set[bytes] = set()
     marked: list[Stretch] = []
     before: list[list[int]] = [[] for _ in blocks]
-    for number, (_, follows) in enumerate(blocks):
-        for after in follows:
+    for number, block in enumerate(blocks):
+        for after in block.follows:
             before[after].append(number)
     # Blocks that have to be looked at: those that issue instructions, then those from which one of these can be reached.
-    leading = {number for number, (events, _) in enumerate(blocks) if any(event.kind == "issue" for event in events)}
+    leading = {number for number, block in enumerate(blocks) if any(event.kind == "issue" for event in block.events)}
     ends: set[int] = set()  # blocks whose end leads to an instruction
     while leading:
         number = leading.pop()
         leads = number in ends
-        for event in reversed(blocks[number][0]):
+        for event in reversed(blocks[number].events):
             if isinstance(event, Stretch):
                 if leads and not event.leads:
                     event.leads = True
@@ -146,7 +168,7 @@ def _lead(blocks: Sequence[Blocked]) -> None:
             fresh = [other for other in before[number] if other not in ends]
             ends.update(fresh)
             leading.update(fresh)
-    if all(used.isdisjoint(stretch.names) for stretch in marked):
+    if not used or all(used.isdisjoint(stretch.names) for stretch in marked):
         for stretch in marked:
             stretch.leads = False
 

@@ -30,13 +30,18 @@ class Asynchronous(NamedTuple):
     Attributes:
         issues: the start of each asynchronous instruction's opcode, with the roles of its operands that may be lists of registers:
             ``"accumulator"`` or ``"fragment"``, by the number of the operand.
-        fence, commit, wait: the start of the other instructions' opcodes.
+        fence, commit, wait: the start of the other instructions' opcodes; empty without one.
     """
 
     issues: Mapping[bytes, Mapping[int, str]]
-    fence: bytes
-    commit: bytes
-    wait: bytes
+    fence: bytes = b""
+    commit: bytes = b""
+    wait: bytes = b""
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """The starts of all of these opcodes."""
+        return (*self.issues, *filter(None, (self.fence, self.commit, self.wait)))
 
 
 class Event(NamedTuple):

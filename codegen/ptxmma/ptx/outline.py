@@ -39,9 +39,10 @@ class Branch(NamedTuple):
 
     begin: int
     stop: int
+    opcode: bytes
     labels: Sequence[bytes]  # the labels where it may go on
     scope: int  # the scope from which the labels are looked up
-    predicated: bool
+    predicate: bytes  # b"!%p1": it goes to its labels where this holds; empty: always
 
 
 class Ordered(NamedTuple):
@@ -102,8 +103,8 @@ class Outline:
 
     def _places(self) -> list[tuple[int, int]]:
         """The places that may be labels or instructions that matter: start and end of a colon or an opcode."""
-        words = (*_CONTROL, *self._opcodes.issues, self._opcodes.fence, self._opcodes.commit, self._opcodes.wait)
-        searches = (each.finditer(self.text, self.start, self.scopes.stop) for each in (*_MARKS, *_searches(words)))
+        patterns = (*_MARKS, *_searches((*_CONTROL, *self._opcodes.words)))
+        searches = (each.finditer(self.text, self.start, self.scopes.stop) for each in patterns)
         return sorted(match.span() for match in itertools.chain.from_iterable(searches))
 
     def _statement(self, before: re.Match[bytes], start: int, end: int) -> None:
@@ -123,30 +124,30 @@ class Outline:
                 label, place = self.labels[-1]
                 self._lists[self.scopes.at(place), label] = words_of(self.text[end : self._end(end)])
         else:
-            self._instruction(word, start, before.start(1) if predicate else start)
+            self._instruction(word, start, before.start(1) if predicate else start, predicate or b"")
 
-    def _instruction(self, opcode: bytes, start: int, begin: int) -> None:
+    def _instruction(self, opcode: bytes, start: int, begin: int, predicate: bytes) -> None:
         """Read an instruction, which begins with its predicate."""
         kind = self._kinds.get(opcode)
         if kind is None:
             kind = self._kinds[opcode] = self._kind(opcode)
-        end, predicated, scope = self._end(start), begin < start, self.scopes.at(start)
+        end, predicate, scope = self._end(start), b"".join(predicate[1:].split()), self.scopes.at(start)
         operands = self.text[start + len(opcode) : end]
         if kind == "branch":
             labels = words_of(operands)[-1:] if opcode.startswith(b"br") else []
             listed_labels = self._looked_up(self._lists, scope, labels[0]) if labels else None
             if opcode.startswith(b"bra"):
                 self.branches += [(label, end) for label in labels]
-            self.marks.append(Branch(begin, end + 1, listed_labels or labels, scope, predicated))
+            self.marks.append(Branch(begin, end + 1, opcode, listed_labels or labels, scope, predicate))
         elif kind == "issue":
             listed = [text for text in map(bytes.strip, OPERAND.findall(operands)) if text]
             self.issues.append(Issue(start, opcode, listed))
             names = self._names(listed, self._roles[opcode], scope)
-            self.marks.append(Ordered(begin, end + 1, Event(kind, start, predicated, opcode, *names)))
+            self.marks.append(Ordered(begin, end + 1, Event(kind, start, bool(predicate), opcode, *names)))
         elif kind != "call" or may_do_anything(operands):
             number = operands.strip()
             pending = int(number) if kind == "wait" and number.isdigit() else 0
-            self.marks.append(Ordered(begin, end + 1, Event(kind, start, predicated, opcode, pending=pending)))
+            self.marks.append(Ordered(begin, end + 1, Event(kind, start, bool(predicate), opcode, pending=pending)))
 
     def _end(self, place: int) -> int:
         """The end of a statement."""

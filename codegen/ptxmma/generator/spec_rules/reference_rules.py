@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.problems import Problem, clash
@@ -138,6 +138,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
         qualifiers = {name for entry in instructions if entry.family in protocol.families for name in entry.qualifiers}
         for index, same in enumerate(protocol.same):
             yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
+        yield from _lifecycles(context, number, names)
         steps = [step.instruction for step in protocol.steps if step.instruction]
         for index, step in enumerate(protocol.steps):
             if step.instruction and steps.count(step.instruction) > 1:
@@ -147,3 +148,17 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
         if entry.operation == "synchronise" and entry.name not in steps:
             place = context.at("instructions", index, "name")
             yield Problem(place, f"{entry.name} only orders others, and is not a step of a protocol")
+
+
+def _lifecycles(context: RuleContext, number: int, names: Iterable[str]) -> Iterator[Problem]:
+    """States that nothing leads to, transitions that are neither a change nor a fault, and instructions that are not known."""
+    protocol = context.spec.protocols[number]
+    known = sorted({*names, *protocol.others, "exit"})
+    for index, life in enumerate(protocol.lifecycles):
+        states = sorted({life.start, *(each.to for each in life.transitions if each.to)})
+        for place, each in enumerate(life.transitions):
+            at = ("protocols", number, "lifecycles", index, "transitions", place)
+            yield from context.known("state", each.states, states, *at, "states")
+            yield from context.known("instruction", each.on, known, *at, "on")
+            if bool(each.to) == bool(each.rule):
+                yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")

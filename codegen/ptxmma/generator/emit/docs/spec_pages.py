@@ -211,6 +211,24 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
             cells={"instructions": lambda issuer: rest.codes(issuer.instructions)},
         ),
+        "lifecycles": [
+            {
+                "name": rest.text(life.name[:1].upper() + life.name[1:]),
+                "shared": life.shared,
+                "start": rest.code(life.start),
+                "transitions": struct_tables.table(
+                    life.transitions,
+                    titles={"to": "Then", "text": "Why"},
+                    cells={
+                        "states": lambda each: rest.codes(each.states),
+                        "on": lambda each: rest.codes(each.on),
+                        "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
+                    },
+                    without=("adds", "full", "rule"),
+                ),
+            }
+            for life in protocol.lifecycles
+        ],
         "same": [f"{rest.code('.' + same.qualifier)} ({rest.source(same.source)})" for same in protocol.same],
         "source": rest.source(protocol.source),
     }

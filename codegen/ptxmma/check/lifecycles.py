@@ -1,0 +1,120 @@
+"""Instructions that come at a wrong time on a path through a kernel: the spec's protocols say which states they may not come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.kernel_paths import EXIT, KernelPaths, Misuse
+from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
+from ptxmma.ptx.blocks import NotFollowedError
+from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.statements import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ptxmma.model import Lifecycle
+    from ptxmma.ptx.conditions import Condition
+    from ptxmma.ptx.statements import Function, Statement
+
+_READ = "ld.shared.b32 %r0, [slot];"
+_RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
+_LOAD, _WAIT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
+_STORE, _STORED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r2};", "tcgen05.wait::st.sync.aligned;"
+_ALLOC, _FREE = examples.TENSOR_ALLOCATION, examples.TENSOR_FREE
+_LARGE, _SMALL = _ALLOC.replace(" 32;", " 512;"), _ALLOC.replace(" 32;", " 256;")
+_FREE_LARGE, _FREE_SMALL = _FREE.replace(" 32;", " 512;"), _FREE.replace(" 32;", " 256;")
+
+RULES: Mapping[str, Rule] = {
+    "freed-in-use": Rule(
+        "A thread frees tensor memory after its loads, stores and products are complete.",
+        "These operations are asynchronous. Another thread block may get the columns while they still read or write there.",
+        "Write tcgen05.wait::ld or tcgen05.wait::st, or wait for the mbarrier of tcgen05.commit, before tcgen05.dealloc.",
+        examples.tensor_kernel(_ALLOC, _READ, _STORE, _FREE, _STORED),
+        examples.tensor_kernel(_ALLOC, _READ, _STORE, _STORED, _FREE),
+    ),
+    "relinquished-permit": Rule(
+        "A thread block allocates tensor memory before it executes tcgen05.relinquish_alloc_permit.",
+        "After that instruction, it may not allocate: behaviour is undefined.",
+        "Write tcgen05.relinquish_alloc_permit after the last tcgen05.alloc.",
+        examples.tensor_kernel(_RELINQUISH, _ALLOC, _READ, _FREE),
+        examples.tensor_kernel(_ALLOC, _RELINQUISH, _READ, _FREE),
+    ),
+    "tensor-memory-exhausted": Rule(
+        "The allocations that a kernel holds at the same time fit into tensor memory.",
+        "tcgen05.alloc waits until columns are free. It waits for ever if the warp that would free them is the one that waits.",
+        "Allocate fewer columns, or free one allocation before the next.",
+        examples.tensor_kernel(_LARGE, _SMALL, _READ, _FREE_SMALL, _FREE_LARGE),
+        examples.tensor_kernel(_SMALL, _SMALL, _READ, _FREE_SMALL, _FREE_SMALL),
+    ),
+    "tensor-memory-freed": Rule(
+        "Tensor memory is used, and freed, before the kernel has freed all of it.",
+        "Other thread blocks may own the columns after tcgen05.dealloc.",
+        "Write tcgen05.dealloc after the last access, once on every path.",
+        examples.tensor_kernel(_ALLOC, _READ, _FREE, _LOAD, _WAIT),
+        examples.tensor_kernel(_ALLOC, _READ, _LOAD, _WAIT, _FREE),
+    ),
+}
+
+
+def of_kernel(
+    function: Function,
+    lifecycles: Sequence[Lifecycle],
+    statements: Sequence[Statement],
+    size: Callable[[Statement], int | None],
+    capacity: int,
+) -> Iterator[Misuse]:
+    """The instructions of a kernel at a wrong time; none in a kernel that cannot be followed.
+
+    Args:
+        function: the kernel.
+        lifecycles: the lifecycles to follow.
+        statements: the instructions of the kernel.
+        size: the size of the object that an instruction makes or ends; None where it is not known.
+        capacity: the sum of the sizes of the objects that fit.
+    """
+    at = {each.start: each for each in statements}
+    try:
+        yield from (
+            each
+            for each in KernelPaths(function.text, lifecycles, lambda place: size(at[place]), capacity).misuses()
+            if not _is_read(function.text, each, at)
+        )
+    except NotFollowedError:
+        return
+
+
+def _is_read(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -> bool:
+    """Return whether an instruction between reads registers that the one before loads: reading them waits for it."""
+    if misuse.wrong.rule != "freed-in-use":
+        return False
+    before = statements[misuse.since[-1].offset]
+    loaded = words_of(before.operands[0]) if before.operands and before.operands[0].startswith(b"{") else []
+    return not {*loaded}.isdisjoint(words_of(text[before.end : misuse.at.offset]))
+
+
+def remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
+    """The remark on an instruction at a wrong time, and the opcode that it is about."""
+    at, wrong, text = misuse.at, misuse.wrong, function.text
+    opcode, place = at.opcode, at.offset
+    if at.opcode == EXIT:  # the instruction that should not be there is the earlier one
+        opcode = misuse.since[-1].opcode
+        end = text.find(b";", place)
+        token = Token(text[place:end], place) if end >= 0 else Token(opcode, misuse.since[-1].offset)
+    else:
+        token = Token(opcode, place)
+    earlier = ", ".join(f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
+    path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
+    return Remark(token, "warning", wrong.rule, f"{wrong.text}: {earlier}{path} (PTX ISA {wrong.source})"), opcode
+
+
+def _name(opcode: bytes) -> str:
+    """The first two words of an opcode."""
+    return ".".join(opcode.decode(errors="replace").split(".")[:2])
+
+
+def _clause(function: Function, condition: Condition) -> str:
+    line = function.position(condition.offset)[0]
+    return f"{condition.predicate.decode(errors='replace')} is {'true' if condition.holds else 'false'} in line {line}"

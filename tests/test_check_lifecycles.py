@@ -1,0 +1,231 @@
+"""Tensor memory that is allocated, used and freed in another order than a path may have: what is wrong is found, and nothing else."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from ptxmma.check import check, lifecycles
+
+_HEAD = (
+    ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .pred %p<9>; .reg .b32 %r<20>; "
+    ".reg .b64 %rd<4>; .shared .align 8 .b8 slot[8]; .shared .align 8 .b8 bar[8];\n"
+)
+_ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;"
+_READ = "ld.shared.b32 %r0, [slot];"
+_FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 64;"
+_RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
+_LOAD, _WAIT_LOADS = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r0];", "tcgen05.wait::ld.sync.aligned;"
+_STORE, _WAIT_STORES = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r0], {%r3};", "tcgen05.wait::st.sync.aligned;"
+_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
+_COPY = "tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;"
+_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
+_POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra poll; tcgen05.fence::after_thread_sync;"
+_COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
+_NEXT = "add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 4; @%p4 bra again;"
+_WARP = "mov.u32 %r9, %tid.x; shr.u32 %r10, %r9, 5; setp.ne.u32 %p3, %r10, 0;"
+_USE = "st.global.b32 [%rd2], %r2;"
+_FENCE = "fence.proxy.async.shared::cta;"
+
+
+def columns(line: str, number: int) -> str:
+    return line.replace(" 64;", f" {number};")
+
+
+class Kernel(NamedTuple):
+    """A kernel with one fault, and the same without it."""
+
+    rule: str
+    wrong: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+_LOADED = (_LOAD, _WAIT_LOADS, _USE)
+_ONE_WARP = (_WARP, "@%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ)
+_COMPUTED = (_PRODUCT, _COMMIT, _POLL)
+#: One fault of order, or of columns, each.
+KERNELS = {
+    "never freed": Kernel("tensor-memory-kept", (_ALLOC, _READ, *_LOADED), (_ALLOC, _READ, *_LOADED, _FREE)),
+    "an early return": Kernel(
+        "tensor-memory-kept",
+        (_COUNT, _ALLOC, _READ, "@%p2 ret;", *_LOADED, _FREE),
+        (_COUNT, "@%p2 ret;", _ALLOC, _READ, *_LOADED, _FREE),
+    ),
+    "an early return of the warp that allocated": Kernel(
+        "tensor-memory-kept",
+        (_COUNT, _WARP, "@%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ, "@%p2 bra done;", *_LOADED, "@%p3 bra done;", _FREE, "done:"),
+        (
+            _COUNT,
+            _WARP,
+            "@%p3 bra on;",
+            _ALLOC,
+            "on: bar.sync 0;",
+            _READ,
+            "@%p2 bra free;",
+            *_LOADED,
+            "free: @%p3 bra done;",
+            _FREE,
+            "done:",
+        ),
+    ),
+    "freed on one of two branches": Kernel(
+        "tensor-memory-kept",
+        (_COUNT, _ALLOC, _READ, "@%p2 bra other;", *_LOADED, _FREE, "bra done;", "other:", _USE, "done:"),
+        (_COUNT, _ALLOC, _READ, "@%p2 bra other;", *_LOADED, _FREE, "bra done;", "other:", _FREE, "done:"),
+    ),
+    "freed before the next allocation only": Kernel(
+        "tensor-memory-kept",
+        (_ALLOC, _READ, *_LOADED, _FREE, _ALLOC, _READ, *_LOADED),
+        (_ALLOC, _READ, *_LOADED, _FREE, _ALLOC, _READ, *_LOADED, _FREE),
+    ),
+    "one of two allocations freed": Kernel(
+        "tensor-memory-kept", (_ALLOC, _READ, _ALLOC, *_LOADED, _FREE), (_ALLOC, _READ, _ALLOC, *_LOADED, _FREE, _FREE)
+    ),
+    "loaded after it is freed": Kernel("tensor-memory-freed", (_ALLOC, _READ, _FREE, *_LOADED), (_ALLOC, _READ, *_LOADED, _FREE)),
+    "loaded after it is freed, on a branch": Kernel(
+        "tensor-memory-freed",
+        (_COUNT, _ALLOC, _READ, "@%p2 bra on;", _FREE, "on:", *_LOADED, "@!%p2 bra done;", _FREE, "done:"),
+        (_COUNT, _ALLOC, _READ, "@%p2 bra on;", _FREE, "bra done;", "on:", *_LOADED, _FREE, "done:"),
+    ),
+    "loaded after it is freed, in the next round": Kernel(
+        "tensor-memory-freed",
+        (
+            _ALLOC,
+            _READ,
+            "mov.u32 %r11, 0;",
+            "again:",
+            *_LOADED,
+            _FREE,
+            "add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 4;",
+            "@%p4 bra again;",
+        ),
+        (
+            _ALLOC,
+            _READ,
+            "mov.u32 %r11, 0;",
+            "again:",
+            *_LOADED,
+            "add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 4;",
+            "@%p4 bra again;",
+            _FREE,
+        ),
+    ),
+    "stored after it is freed": Kernel(
+        "tensor-memory-freed", (_ALLOC, _READ, _FREE, _STORE, _WAIT_STORES), (_ALLOC, _READ, _STORE, _WAIT_STORES, _FREE)
+    ),
+    "multiplied after it is freed": Kernel("tensor-memory-freed", (_ALLOC, _READ, _FREE, *_COMPUTED), (_ALLOC, _READ, *_COMPUTED, _FREE)),
+    "copied after it is freed": Kernel(
+        "tensor-memory-freed", (_ALLOC, _READ, _FREE, _COPY, _COMMIT, _POLL), (_ALLOC, _READ, _COPY, _COMMIT, _POLL, _FREE)
+    ),
+    "freed twice": Kernel("tensor-memory-freed", (_ALLOC, _READ, *_LOADED, _FREE, _FREE), (_ALLOC, _READ, *_LOADED, _FREE)),
+    "freed before the load is waited for": Kernel(
+        "freed-in-use", (_ALLOC, _READ, _LOAD, _FREE, _WAIT_LOADS, _USE), (_ALLOC, _READ, _LOAD, _WAIT_LOADS, _FREE, _USE)
+    ),
+    "freed before the store is waited for": Kernel(
+        "freed-in-use", (_ALLOC, _READ, _STORE, _FREE, _WAIT_STORES), (_ALLOC, _READ, _STORE, _WAIT_STORES, _FREE)
+    ),
+    "freed before the commit": Kernel("freed-in-use", (_ALLOC, _READ, _PRODUCT, _FREE, _COMMIT, _POLL), (_ALLOC, _READ, *_COMPUTED, _FREE)),
+    "freed before the product is waited for": Kernel(
+        "freed-in-use", (_ALLOC, _READ, _PRODUCT, _COMMIT, _FREE, _POLL), (_ALLOC, _READ, *_COMPUTED, _FREE)
+    ),
+    "allocated after the permit": Kernel(
+        "relinquished-permit", (_RELINQUISH, _ALLOC, _READ, *_LOADED, _FREE), (_ALLOC, _RELINQUISH, _READ, *_LOADED, _FREE)
+    ),
+    "allocated after the permit, on a branch": Kernel(
+        "relinquished-permit",
+        (_COUNT, "@%p2 bra on;", _RELINQUISH, "on:", _ALLOC, _READ, *_LOADED, _FREE),
+        (_COUNT, "@%p2 bra on;", _ALLOC, _RELINQUISH, _READ, *_LOADED, _FREE, "on:"),
+    ),
+    "more columns than there are": Kernel(
+        "tensor-memory-exhausted",
+        (columns(_ALLOC, 512), _READ, columns(_ALLOC, 256), *_LOADED, columns(_FREE, 256), columns(_FREE, 512)),
+        (columns(_ALLOC, 256), _READ, columns(_ALLOC, 256), *_LOADED, columns(_FREE, 256), columns(_FREE, 256)),
+    ),
+    "fewer columns freed": Kernel("tensor-memory-columns", (_ALLOC, _READ, *_LOADED, columns(_FREE, 32)), (_ALLOC, _READ, *_LOADED, _FREE)),
+    "columns beyond the allocation": Kernel(
+        "tensor-memory-bounds",
+        (_ALLOC, _READ, _LOAD.replace("[%r0]", "[%r0+64]"), _WAIT_LOADS, _USE, _FREE),
+        (_ALLOC, _READ, _LOAD.replace("[%r0]", "[%r0+63]"), _WAIT_LOADS, _USE, _FREE),
+    ),
+}
+
+
+def rules(*lines: str, kind: str = ".visible .entry") -> list[str]:
+    text = _HEAD.replace(".visible .entry", kind) + "\n".join((*lines, "ret;", "}", ""))
+    return [each.rule for each in check(text) if each.severity != "note"]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_fault_is_found(name: str) -> None:
+    kernel = KERNELS[name]
+    assert rules(*kernel.wrong) == [kernel.rule]
+    assert rules(*kernel.right) == []
+
+
+@pytest.mark.parametrize("name", lifecycles.RULES)
+def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
+    rule = lifecycles.RULES[name]
+    assert [each.rule for each in check(rule.bad)] == [name]
+    assert not check(rule.good).findings
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # The warp that allocates frees: the same comparison, once more, or another warp.
+        (*_ONE_WARP, *_LOADED, "@%p3 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5, %r13, 0; @!%p5 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "setp.ne.u32 %p5, %r10, 2; @%p5 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, "setp.ne.u32 %p5, %r10, 1; @%p5 bra part;", *_LOADED, "ret; part: @%p3 bra done;", _FREE, "done:"),
+        # What threads return early is not known to be the warp that frees.
+        (_ALLOC, _READ, "ld.shared.u32 %r12, [slot+4]; setp.eq.u32 %p5, %r12, 0; @%p5 ret;", *_LOADED, _FREE),
+        # One warp frees what another one allocates in the next round.
+        (
+            *(_WARP, "mov.u32 %r11, 0;", "again: @%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ, *_LOADED),
+            *("setp.ne.u32 %p5, %r10, 2; @%p5 bra kept;", _FREE, "kept: bar.sync 0;"),
+            _NEXT,
+        ),
+        # Predicates instead of branches.
+        (_WARP, f"@!%p3 {_ALLOC}", "bar.sync 0;", _READ, *_LOADED, f"@!%p3 {_FREE}"),
+        # The elected thread issues and commits.
+        (_ALLOC, _READ, "elect.sync %r14|%p6, 0xffffffff; @!%p6 bra on;", _PRODUCT, _COMMIT, "on:", _POLL, *_LOADED, _FREE),
+        (_ALLOC, _READ, f"elect.sync %r14|%p6, -1; @%p6 {_PRODUCT} elect.sync %r15|%p7, -1; @%p7 {_COMMIT}", _POLL, *_LOADED, _FREE),
+        # Another thread waits.
+        (
+            *_ONE_WARP,
+            "@%p3 bra wait;",
+            _PRODUCT,
+            _COMMIT,
+            "bra on1;",
+            "wait:",
+            _POLL,
+            *_LOADED,
+            "on1: bar.sync 0; @%p3 bra done;",
+            _FREE,
+            "done:",
+        ),
+        # Reading the registers waits for the load.
+        (_ALLOC, _READ, _LOAD, _WAIT_LOADS, _USE, _LOAD, _USE, _FREE),
+        # A kernel that traps need not free.
+        (_COUNT, _ALLOC, _READ, "@%p2 bra bad;", *_LOADED, _FREE, "ret; bad: trap;"),
+    ],
+)
+def test_what_is_right_is_passed(lines: tuple[str, ...]) -> None:
+    assert rules(*lines) == []
+
+
+def test_only_whole_kernels_are_followed() -> None:
+    wrong = KERNELS["loaded after it is freed"].wrong
+    assert rules(*wrong, "call.uni other;") == []
+    assert rules(*wrong, kind=".visible .func") == []
+    assert rules(*wrong, "bra nowhere;") == []
+
+
+def test_a_finding_names_the_path() -> None:
+    text = _HEAD + "\n".join((*KERNELS["an early return"].wrong, "ret;", "}", ""))
+    (finding,) = check(text)
+    assert (finding.line, finding.column, finding.source[finding.caret :]) == (10, 1, "@%p2 ret;")
+    said, _, where = finding.message.partition(": ")
+    assert said == "the kernel ends with columns that it has allocated and not freed"
+    assert where == "tcgen05.alloc of line 8, if %p2 is true in line 10 (PTX ISA 9.7.16.7.1)"
