@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm, UnknownInstruction
-from ptxmma_proof.peers import headers
 from ptxmma_proof.peers.binding import bind
 from ptxmma_proof.peers.compared import Difference
-from ptxmma_proof.peers.headers import Statement
+from ptxmma_proof.peers.headers import Bound, Statement
 
-#: The generated headers below cccl's checkout; each comment states what the function below it needs.
-CCCL = Path("libcudacxx/include/cuda/__ptx/instructions/generated")
-_FUNCTION = re.compile(r"/\*\n(?=// )")
-_STATED = re.compile(r"PTX\s+ISA\s+(\d)(\d)((?:,\s+(?://\s+)?SM_\w+)+)")
-_TARGET = re.compile(r"SM_\w+")
+_STATEMENT = re.compile(r"^\s*([a-z][\w.:]*)\s+([^;]*);", re.MULTILINE)
+_PLACE = re.compile(r"\[[^]]*\]|[^\s,{}|]+")
+_CHIP = re.compile(r"sm_(\d+)")
+#: Words that begin instructions of other chapters, too: there, as many words as these tell an instruction of ours.
+_SHARED = {"cp": 5, "fence": 3, "barrier": 2}
 _ORDER = re.compile(r"\[(\d+)\]")
 #: A fault of the names of registers, whose order is compared here.
 _NAMES = "its registers are"
@@ -31,35 +29,54 @@ class Form(NamedTuple):
     """A form as a project lists it.
 
     Attributes:
-        peer: ``"cccl"`` or ``"LLVM"``.
+        peer: the project's name.
         statement: the instruction, with its operands.
         version: the first PTX version that it is for; empty where the project does not say.
         targets: the targets that it is for.
+        among: the targets of which the project speaks here; empty where it states none.
     """
 
     peer: str
     statement: Statement
     version: str
-    targets: frozenset[str]
+    targets: frozenset[str] = frozenset()
+    among: frozenset[str] = frozenset()
 
 
-def cccl(checkout: Path) -> Iterator[Form]:
-    """The forms of tcgen05 that cccl's ``cuda::ptx`` has.
+class Ours(NamedTuple):
+    """Scope of a comparison: the words that our opcodes begin with, and our targets."""
 
-    Raises:
-        OSError: a header cannot be read, or there is none.
-    """
-    paths = sorted((checkout / CCCL).glob("tcgen05_*.h"))
-    if not paths:
-        raise FileNotFoundError(f"{checkout / CCCL}: no tcgen05_*.h; give a checkout of cccl")
-    for path in paths:
-        for function in _FUNCTION.split(path.read_text(encoding="utf-8"))[1:]:
-            comment, _, body = function.partition("*/")
-            stated = _STATED.search(comment)
-            if stated is None:
-                raise ValueError(f"{path}: a comment without a PTX version: {comment.splitlines()[0]}")
-            targets = frozenset(target.lower() for target in _TARGET.findall(stated[3]))
-            yield from (Form("cccl", each, f"{stated[1]}.{stated[2]}", targets) for each in headers.statements_of(body))
+    words: frozenset[str]
+    targets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> Ours:
+        """Return the scope of a catalog."""
+        words = frozenset(_beginning(each.canonical) for each in catalog.all())
+        return cls(words, tuple(target.name for target in catalog.database.spec.targets))
+
+    def has(self, opcode: str) -> bool:
+        """Return whether an opcode begins as one of ours."""
+        return _beginning(opcode) in self.words
+
+    def may_have(self, word: str) -> bool:
+        """Return whether an opcode that begins with a word may be one of ours."""
+        return any(each.split(".")[0] == word.split(".")[0] for each in self.words)
+
+    def since(self, number: int) -> frozenset[str]:
+        """Return the targets with this number or a higher one, as in ``sm_90 or higher``."""
+        return frozenset(target for target in self.targets if (match := _CHIP.match(target)) and int(match[1]) >= number)
+
+
+def _beginning(opcode: str) -> str:
+    words = opcode.split(".")
+    return ".".join(words[: _SHARED.get(words[0], 1)])
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """Yield the instructions of PTX, or of TableGen's text for one."""
+    for opcode, operands in _STATEMENT.findall(text):
+        yield Statement(opcode, tuple(Bound("", place) for place in _PLACE.findall(operands)), f"{opcode} {operands}", ())
 
 
 class Listed(NamedTuple):
@@ -72,8 +89,8 @@ class Listed(NamedTuple):
 
 def compare(catalog: Catalog, forms: Iterable[Form]) -> Listed:
     """Compare the forms of one project with a catalog."""
-    own = list(forms)
-    known = frozenset(target for form in own for target in form.targets)
+    scope = Ours.of(catalog)
+    own = [form for form in forms if scope.has(form.statement.mnemonic)]
     peer = own[0].peer if own else ""
     differences: list[Difference] = []
     listed: set[str] = set()
@@ -84,21 +101,21 @@ def compare(catalog: Catalog, forms: Iterable[Form]) -> Listed:
             differences.append(Difference(peer, form.statement.mnemonic, "form", "lists it", "no such instruction", 1, 1))
             continue
         listed.add(instruction.variant.canonical)
-        for operand, theirs, ours in _differing(form, instruction, known):
+        for operand, theirs, ours in _differing(form, instruction):
             differences.append(Difference(peer, form.statement.mnemonic, operand, theirs, ours, 1, 1))
     families = {catalog.find(name).family for name in listed}
     lacking = [one for one in catalog.all() if one.family in families and one.canonical not in listed and one.documented]
     return Listed(differences, len(own), lacking)
 
 
-def _differing(form: Form, instruction: Instruction, known: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+def _differing(form: Form, instruction: Instruction) -> Iterator[tuple[str, str, str]]:
     """The differing part of a form, as the project says it and as we do."""
     operands = _form(form.statement, instruction)
     if isinstance(operands, str):
         yield "form", operands, "other operands"
         return
     accepted = instruction.accepted_by(operands) if operands else instruction.accepted_by()
-    ours = accepted.keys() & known
+    ours = accepted.keys() & form.among
     if form.targets != ours:
         yield "targets", _besides(form.targets - ours), _besides(ours - form.targets)
     first = str(min(accepted.values()))

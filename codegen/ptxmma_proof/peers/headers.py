@@ -168,8 +168,10 @@ def _structures(text: str) -> Iterator[_Structure]:
 
 _ASM = re.compile(r"\basm\s*(?:volatile\s*)?\(")
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
+#: A string, which may have slashes in it, or a comment.
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*')
 _OPERAND = re.compile(r'"([^"]*)"\s*\(')
-_PLACE = re.compile(r"[^\s{},]+")
+_PLACE = re.compile(r"[^\s{},|]+")
 _DECLARATIONS = (".", "setp.")
 
 
@@ -200,7 +202,7 @@ def _chosen(body: str, numbers: Mapping[str, str]) -> str:
 
 def _asm(inside: str) -> tuple[list[str], tuple[Bound, ...]]:
     """The text of an assembly statement, and its operands."""
-    inside = re.sub(r"//[^\n]*", "", inside)
+    inside = _COMMENT.sub(lambda match: match[1] or "", inside)
     end = _first_colon(inside)
     operands = []
     for opening in _OPERAND.finditer(inside, end):

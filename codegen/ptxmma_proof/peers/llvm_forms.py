@@ -1,86 +1,102 @@
-"""Forms of tcgen05 in LLVM's NVPTX backend: every intrinsic with every value of its immediates, as ``llvmlite``'s library selects them.
+"""Forms of tcgen05 in LLVM's NVPTX backend: every intrinsic with every value of its immediates, as the LLVM in Triton selects them.
 
-The names come from the library; the order of some operands is tried until LLVM's verifier accepts one.
+The names come from Triton's library; the order of some operands is tried until LLVM selects one.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import functools
 import itertools
 import multiprocessing
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, TypeVar
 
-from ptxmma_proof.corpus import llvm
-from ptxmma_proof.peers.forms import Form
-from ptxmma_proof.peers.headers import Bound, Statement
+from ptxmma_proof.peers.forms import Form, Ours, statements
 
 _NAME = re.compile(rb"(?<=\0)llvm\.nvvm\.tcgen05\.[\w.]+(?=\0)")
-_INSTRUCTION = re.compile(r"^\s*(tcgen05[\w.:]*)\s*([^;\n]*);", re.MULTILINE)
-#: The last immediate of a call.
-_LAST = re.compile(r"(?<=, i32 )\d+(?=\)\n)")
-_PLACE = re.compile(r"\[[^]]*\]|[^\s,{}]+")
-#: Targets in LLVM's words, and a PTX version that has them all.
-_CHIPS = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f")
-_NEWEST, _OLDER = "90", ("86", "87", "88")
-#: The target that is asked about older versions.
-_FIRST_CHIP = "sm_100a"
+#: LLVM's own commit, in its library.
+_COMMIT = re.compile(rb"LLVM version [\w.]+ \(([0-9a-f]{12})")
+#: Targets in LLVM's words; for each intrinsic one of the first has it.
+_CHIPS = ("sm_100a", "sm_103a", "sm_107a", "sm_100f", "sm_103f", "sm_107f", "sm_110a", "sm_110f")
+_FIRST = _CHIPS[:3]
+#: PTX versions that brought something, and the newest.
+_OLDER, _NEWEST = ("86", "87", "88", "90"), "94"
+_TRIPLE = "nvptx64-nvidia-cuda"
 _SPACE, _SHARED = "ptr addrspace(6)", "ptr addrspace(3)"
 #: Registers of a load or store for each repetition.
 _WIDTHS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 
+#: The values of immediates: bits; kinds, groups and collectors; other numbers.
+_RANGES = {"i1 ?": range(2), "i32 ?": range(4), "i64 ?": range(1, 2)}
+_Key = TypeVar("_Key")
 
-def forms() -> list[Form]:
-    """Every form, with the targets and the first PTX version for which LLVM selects it.
 
-    Of functions that differ in their last immediate alone, which is a collector's operation, the first one is asked about targets.
+def version() -> str:
+    """The commit of LLVM in Triton.
+
+    Raises:
+        ImportError: Triton is not installed.
     """
-    groups = [list(group) for _, group in itertools.groupby(_functions(), key=_LAST.split)]
-    first = [group[0] for group in groups]
-    selected = {chip: _selected(first, chip, _NEWEST) for chip in _CHIPS}
-    older = {version: _selected(first, _FIRST_CHIP, version) for version in _OLDER}
-    made = []
-    for number, group in enumerate(groups):
-        targets = frozenset(chip for chip, numbers in selected.items() if number in numbers)
-        if targets:
-            version = next((version for version, numbers in older.items() if number in numbers), "")
-            stated = f"{version[0]}.{version[1]}" if version else ""
-            for text in group:
-                written = _INSTRUCTION.findall(llvm.emit(text, min(targets), _NEWEST))
-                made += [Form("LLVM", _statement(*match), stated, targets) for match in written]
-    return made
+    match = _COMMIT.search(_library().read_bytes())
+    return match[1].decode() if match else ""
 
 
-def _statement(opcode: str, rest: str) -> Statement:
-    return Statement(opcode, tuple(Bound("", place) for place in _PLACE.findall(rest)), f"{opcode} {rest}", ())
+def forms(ours: Ours) -> Iterator[Form]:
+    """Yield every form, with the targets for which LLVM selects it, and the first PTX version for which it does on the first of them."""
+    functions = dict(enumerate(_functions()))
+    selected = {chip: _selected(functions, chip, _NEWEST) for chip in _CHIPS}
+    for chip, texts in selected.items():
+        left = {number: functions.pop(number) for number in texts if number in functions}
+        older = {version: _selected(left, chip, version) for version in _OLDER}
+        for number in left:
+            targets = frozenset(other for other, chosen in selected.items() if number in chosen)
+            first = next((version for version, chosen in older.items() if number in chosen), _NEWEST)
+            for statement in statements(texts[number]):
+                if ours.has(statement.mnemonic):
+                    yield Form("LLVM", statement, f"{first[0]}.{first[1]}", targets, frozenset(_CHIPS))
+
+
+@functools.cache
+def _llvm() -> Any:
+    llvm = import_module("triton._C.libtriton").llvm
+    llvm.init_targets()
+    return llvm
+
+
+def _library() -> Path:
+    return Path(str(import_module("triton._C.libtriton").__file__))
 
 
 def _names() -> list[str]:
-    folder = Path(str(import_module("llvmlite.binding").__file__)).parent
-    library = next(path for path in sorted(folder.iterdir()) if path.name.startswith("libllvmlite."))
-    return sorted({name.decode() for name in _NAME.findall(library.read_bytes())})
+    return sorted({name.decode() for name in _NAME.findall(_library().read_bytes())})
 
 
 def _functions() -> Iterator[str]:
-    """A function for each intrinsic and each value of its immediates, of which those that the verifier refuses are left out."""
+    """A function for each intrinsic and each value of its immediates."""
     for name in _names():
         for result, arguments in _signatures(name.removeprefix("llvm.nvvm.tcgen05.")):
-            texts = (_function(name, result, arguments, values) for values in _immediates(arguments))
-            if legal := list(filter(_verified, texts)):
-                yield from legal
+            own = functools.partial(_function, name, result, arguments)
+            if _on_any({0: own(itertools.repeat(1))}):
+                yield from map(own, itertools.product(*_legal(own, [_RANGES[each] for each in arguments if each in _RANGES])))
                 break
 
 
 def _signatures(name: str) -> Iterator[tuple[str, list[str]]]:
     """The results and arguments that an intrinsic may have; ``"i1 ?"`` is an immediate."""
     kind, *parts = name.split(".")
-    if kind in ("ld", "st"):
+    if parts[:1] == ["red"]:
+        shape, count, element = parts[1], int(parts[2][1:]), parts[3].replace("f32", "float")
+        split, of_float = ["i64 ?"] * (shape == "16x32bx2"), ["i1 ?", "i1 ?"] * (element == "float")
+        yield f"{{<{count} x {element}>, {element}}}", [_SPACE, *split, "i32 ?", *of_float]
+    elif kind in ("ld", "st"):
         shape, count = parts[0], int(parts[1][1:])
-        registers = count * _WIDTHS[shape]
-        data = "i32" if registers == 1 else f"<{registers} x i32>"
+        data = f"<{count * _WIDTHS[shape]} x i32>"
         split = ["i64 ?"] if shape == "16x32bx2" else []
         yield (data, [_SPACE, *split, "i1 ?"]) if kind == "ld" else ("void", [_SPACE, *split, data, "i1 ?"])
     elif kind == "mma":
@@ -98,13 +114,15 @@ def _signatures(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "void", known.get(kind, [])
 
 
-def _immediates(arguments: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """The values that immediates may have: two of bits, four of kinds, groups and collectors, one of other numbers."""
-    ranges = {"i1 ?": range(2), "i32 ?": range(4), "i64 ?": range(1, 2)}
-    return itertools.product(*(ranges[argument] for argument in arguments if argument in ranges))
+def _legal(function: Callable[[Iterable[int]], str], ranges: Sequence[range]) -> Iterator[list[int]]:
+    """The legal values of each immediate, where all others are 1."""
+    tried = {(at, value): [value if at == place else 1 for place in range(len(ranges))] for at, own in enumerate(ranges) for value in own}
+    found = _on_any({key: function(values) for key, values in tried.items()})
+    for at, own in enumerate(ranges):
+        yield [value for value in own if (at, value) in found]
 
 
-def _function(name: str, result: str, arguments: Sequence[str], values: Sequence[int]) -> str:
+def _function(name: str, result: str, arguments: Sequence[str], values: Iterable[int]) -> str:
     left = iter(values)
     passed = [argument.replace("?", str(next(left))) if "?" in argument else f"{argument} %a{i}" for i, argument in enumerate(arguments)]
     parameters = ", ".join([*(text for text in passed if "%" in text), "ptr %out"])
@@ -114,37 +132,38 @@ def _function(name: str, result: str, arguments: Sequence[str], values: Sequence
     return f"declare {result} @{name}({types})\ndefine void @used({parameters}) {{\n {body}\n ret void\n}}\n"
 
 
-def _verified(text: str) -> bool:
-    try:
-        import_module("llvmlite.binding").parse_assembly(text).verify()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _selected(functions: Sequence[str], chip: str, version: str) -> set[int]:
-    """The numbers of the functions for which LLVM selects code; at the first that it cannot, it ends its process."""
-    chosen: set[int] = set()
-    start = 0
-    while start < len(functions):
+def _selected(functions: Mapping[_Key, str], chip: str, version: str) -> dict[_Key, str]:
+    """The PTX of the functions for which LLVM selects code; at the first that it refuses, it ends its process."""
+    _llvm()  # once, and not in each process
+    selected: dict[_Key, str] = {}
+    left = list(functions)
+    while left:
         here, there = multiprocessing.Pipe(duplex=False)
-        process = multiprocessing.get_context("fork").Process(target=_select, args=(functions, start, chip, version, there))
+        process = multiprocessing.get_context("fork").Process(target=_select, args=(functions, left, chip, version, there))
         process.start()
         there.close()
-        last = start - 1
-        while True:
-            try:
-                last = here.recv()
-            except EOFError:
-                break
-            chosen.add(last)
+        try:
+            while left:
+                key, text = here.recv()
+                selected[key] = text
+                left.remove(key)
+        except EOFError:
+            del left[0]  # the one that it refused
         process.join()
-        start = last + 2  # past the one that it could not select
-    return chosen
+    return selected
 
 
-def _select(functions: Sequence[str], start: int, chip: str, version: str, there: Connection) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what it says when it cannot
-    for number in range(start, len(functions)):
-        llvm.emit(functions[number], chip, version)
-        there.send(number)
+def _on_any(functions: Mapping[_Key, str]) -> set[_Key]:
+    """The functions that LLVM selects for one of the first targets."""
+    found: set[_Key] = set()
+    for chip in _FIRST:
+        found |= _selected({key: text for key, text in functions.items() if key not in found}, chip, _NEWEST).keys()
+    return found
+
+
+def _select(functions: Mapping[_Key, str], keys: Iterable[_Key], chip: str, version: str, there: Connection) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what it says when it refuses
+    faulthandler.disable()
+    for key in keys:
+        module = f'target triple = "{_TRIPLE}"\n{functions[key]}'
+        there.send((key, _llvm().translate_to_asm(module, _TRIPLE, chip, f"+ptx{version}", [], True, False, False)))
