@@ -217,6 +217,8 @@ def test_facts_beside_the_instructions(catalog: Catalog, tmp_path: Path) -> None
     """On the real spec, which has shared memory and errata."""
     edits = [
         ("shared_memory.yaml", "count: 32", "count: 64"),
+        ("tensor_maps.yaml", "largest_box: 256", "largest_box: 512"),
+        ("tensor_maps.yaml", 'need: "1 <= step <= 8"', 'need: "1 <= step <= 4"'),
         ("throughput.yaml", "sms: 108\n    clock: 1410", "sms: 54\n    clock: 2820"),
     ]
     shutil.copytree(paths.SPEC, tmp_path / "spec")
@@ -227,6 +229,9 @@ def test_facts_beside_the_instructions(catalog: Catalog, tmp_path: Path) -> None
         path.write_text(text.replace(old, new), encoding="utf-8")
     assert comparison.compare(catalog, pipeline.read(tmp_path / "spec")) == [
         Change("shared memory", "banks [32,4] is now [64,4]", True, ("shared memory",)),
+        Change("box", "largest box 256 is now 512", True, ("limits of boxes",)),
+        Change("rule of tensor maps", "removed", True, ("element_strides 1 <= step <= 8",)),
+        Change("rule of tensor maps", "added", False, ("element_strides 1 <= step <= 4",)),
         Change("throughput", "removed", False, ("NVIDIA A100 (SXM4) at 1410 MHz",)),
         Change("throughput", "added", False, ("NVIDIA A100 (SXM4) at 2820 MHz",)),
     ]

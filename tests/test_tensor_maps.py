@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import ptxmma
-from ptxmma import TensorMap
+from ptxmma import TensorMap, paths
+from ptxmma.generator import pipeline
+from ptxmma.generator.problems import SpecError
 from ptxmma.matrices.shared.box import BoxGeometry, tensor_maps_of
 from ptxmma.matrices.shared_memory import IllegalBoxError, SharedLayout, read_operand
 
@@ -197,3 +200,10 @@ def test_a_tile_goes_from_a_tensor_through_descriptors_to_d() -> None:
     )
     d = ptxmma.matmul(ins, a, b.T).d
     assert (d == whole_a[128:192, 64:128].astype(float) @ whole_b[16:24, 64:128].T.astype(float)).all()
+
+
+def test_shared_memory_needs_tensor_maps(tmp_path: Path) -> None:
+    shutil.copytree(paths.SPEC, tmp_path / "spec")
+    (tmp_path / "spec/tensor_maps.yaml").unlink()
+    with pytest.raises(SpecError, match="needs a document of the kind tensor_maps"):
+        pipeline.read(tmp_path / "spec")

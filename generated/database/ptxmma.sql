@@ -772,14 +772,6 @@ CREATE TABLE banks (
   "source" TEXT NOT NULL
 );
 
--- The limits of the boxes that TMA writes to shared memory.
-CREATE TABLE tensor_map (
-  "largest_box" INTEGER NOT NULL,
-  "alignment" INTEGER NOT NULL,
-  "padded_box" INTEGER NOT NULL,
-  "source" TEXT NOT NULL
-);
-
 -- A swizzle mode of shared memory.
 CREATE TABLE swizzles (
   "name" TEXT PRIMARY KEY,
@@ -986,6 +978,14 @@ CREATE TABLE fills (
   "cuda" TEXT NOT NULL,
   "value" INTEGER NOT NULL,
   "halfword" INTEGER NOT NULL
+);
+
+-- The limits of the boxes that TMA writes to shared memory.
+CREATE TABLE box_limits (
+  "largest_box" INTEGER NOT NULL,
+  "alignment" INTEGER NOT NULL,
+  "padded_box" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
 );
 
 -- A condition on an argument of a tensor map or of a copy with it.
@@ -9293,9 +9293,6 @@ INSERT INTO shared_memory VALUES
 INSERT INTO banks VALUES
 (32,4,'CUDA C++ Programming Guide, Compute Capabilities');
 
-INSERT INTO tensor_map VALUES
-(256,128,128,'CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access');
-
 INSERT INTO swizzles VALUES
 ('none','no swizzle (interleaved)',16,16,'','Swizzle<0,4,3>','CU_TENSOR_MAP_SWIZZLE_NONE','9.7.15.5.1.2',0),
 ('32B','32-byte swizzle',32,256,'','Swizzle<1,4,3>','CU_TENSOR_MAP_SWIZZLE_32B','9.7.15.5.1.2',1),
@@ -9522,6 +9519,9 @@ INSERT INTO fills VALUES
 (1,0,'zero','CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE',0,0),
 (2,1,'nan','CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA',1,32759);
 
+INSERT INTO box_limits VALUES
+(256,128,128,'CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access');
+
 INSERT INTO tensor_map_rules VALUES
 (1,0,'shape','','','1 <= rank <= 5','{rank} dimensions; a tensor map has 1 to 5','CUDA Driver API, cuTensorMapEncodeTiled'),
 (2,1,'shape','','','3 <= rank <= 5','{rank} dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D','CUDA Driver API, cuTensorMapEncodeIm2col'),
@@ -9533,9 +9533,9 @@ INSERT INTO tensor_map_rules VALUES
 (8,7,'shape','dimension','i == 0 and bits == 4','shape % 2 == 0','elements of 4 bits fill whole bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
 (9,8,'strides','stride','','stride % 16 == 0 and 0 <= stride < 1 << 40','a stride is a multiple of 16 bytes below 2^40','CUDA Driver API, cuTensorMapEncodeTiled'),
 (10,9,'strides','stride','unit == 32 or padded','stride % 32 == 0','with interleave 32B and with padded types a stride is a multiple of 32 bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
-(11,10,'box','dimension','','1 <= box <= 256','a box has 1 to 256 elements along each dimension','CUDA Driver API, cuTensorMapEncodeTiled'),
+(11,10,'box','dimension','','1 <= box <= largest_box','a box has 1 to {largest_box} elements along each dimension','CUDA Driver API, cuTensorMapEncodeTiled'),
 (12,11,'box','dimension','i == 0','box * bits % 128 == 0','{box} elements of {bits} bits do not fill whole 16 bytes','CUDA Driver API, cuTensorMapEncodeTiled'),
-(13,12,'box','dimension','i == 0 and padded','box == 128','a box of padded elements is 128 wide','CUDA Driver API, cuTensorMapEncodeTiled'),
+(13,12,'box','dimension','i == 0 and padded','box == padded_box','a box of padded elements is {padded_box} wide','CUDA Driver API, cuTensorMapEncodeTiled'),
 (14,13,'box','dimension','i == 0 and unit == 0 and span > 0','box * bits <= span * 8','{box} elements of {bits} bits are wider than the {span} bytes that the swizzle permutes','CUDA Driver API, cuTensorMapEncodeTiled'),
 (15,14,'box','','','size < 1 << 18','the box has {size} bytes; the driver takes less than 262144, and a thread block has less','H200'),
 (16,15,'element_strides','dimension','','1 <= step <= 8','an element stride is 1 to 8','CUDA Driver API, cuTensorMapEncodeTiled'),
@@ -9544,9 +9544,9 @@ INSERT INTO tensor_map_rules VALUES
 (19,18,'swizzle','','padded and bits == 6','swizzle == 0 or swizzle == 3 or swizzle == 4 or swizzle == 6','padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B','CUDA Driver API, cuTensorMapEncodeTiled'),
 (20,19,'swizzle','','padded and bits == 4','swizzle == 0 or swizzle == 3 or swizzle == 4','padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored','CUDA Driver API, cuTensorMapEncodeTiled'),
 (21,20,'fill','','fill == 1','float','only floating-point types that are not packed are filled with NaN','CUDA Driver API, cuTensorMapEncodeTiled'),
-(22,21,'channels','','','1 <= channels <= 256','a pixel has 1 to 256 channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(22,21,'channels','','','1 <= channels <= largest_box','a pixel has 1 to {largest_box} channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
 (23,22,'channels','','','channels * bits % 128 == 0','{channels} elements of {bits} bits do not fill whole 16 bytes','H200'),
-(24,23,'channels','','padded','channels == 128','a pixel of padded elements has 128 channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
+(24,23,'channels','','padded','channels == padded_box','a pixel of padded elements has {padded_box} channels','CUDA Driver API, cuTensorMapEncodeIm2col'),
 (25,24,'channels','','unit == 0 and span > 0','channels * bits <= span * 8','{channels} elements of {bits} bits are wider than the {span} bytes that the swizzle permutes','CUDA Driver API, cuTensorMapEncodeIm2col'),
 (26,25,'pixels','','','1 <= pixels <= 1024','a column has 1 to 1024 pixels','CUDA Driver API, cuTensorMapEncodeIm2col'),
 (27,26,'pixels','','','size < 1 << 18','the pixels have {size} bytes; the driver takes less than 262144, and a thread block has less','H200'),
@@ -9555,7 +9555,7 @@ INSERT INTO tensor_map_rules VALUES
 (30,29,'upper','pixel','','shape + upper > lower','the bounding box from {lower} to {shape} + {upper} is empty','CUDA Driver API, cuTensorMapEncodeIm2col'),
 (31,30,'at','dimension','i == 0 and unit == 0','at * bits % 128 == 0','{at} elements of {bits} bits are not whole 16 bytes: the copy traps','H200'),
 (32,31,'at','pixel','','lower <= at < shape + upper','the first pixel lies outside of the bounding box from {lower} to {shape} + {upper}: the copy traps','H200'),
-(33,32,'destination','','','destination % 128 == 0','a box lies at a multiple of 128 bytes of shared memory: the copy traps','H200');
+(33,32,'destination','','','destination % alignment == 0','a box lies at a multiple of {alignment} bytes of shared memory: the copy traps','H200');
 
 INSERT INTO tensor_map_rule_modes VALUES
 (1,0,'tiled'),

@@ -4737,7 +4737,6 @@ export const database = {
  "memory": {
   "alignment": 16,
   "banks": {"count":32,"bytes":4,"source":"CUDA C++ Programming Guide, Compute Capabilities"},
-  "tensor_map": {"largest_box":256,"alignment":128,"padded_box":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
   "swizzles": [
    {"name":"none","title":"no swizzle (interleaved)","bytes":16,"pattern":16,"cute":"Swizzle<0,4,3>","atom_mn":[1,8],"atom_k":[8,1],"tma":"CU_TENSOR_MAP_SWIZZLE_NONE","source":"9.7.15.5.1.2"},
    {"name":"32B","title":"32-byte swizzle","bytes":32,"pattern":256,"cute":"Swizzle<1,4,3>","atom_mn":[2,8],"atom_k":[8,2],"tma":"CU_TENSOR_MAP_SWIZZLE_32B","source":"9.7.15.5.1.2"},
@@ -4756,6 +4755,7 @@ export const database = {
     "source": "9.7.16.10.6"
    }
   ],
+  "tensor_map": {"largest_box":256,"alignment":128,"padded_box":128,"source":"CUDA Driver API, cuTensorMapEncodeTiled; CUDA C++ Programming Guide, Tensor Memory Access"},
   "swizzle_formula": "address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)",
   "base_offset": "(start % pattern != 0) * ((start >> 7) & 7)",
   "layouts": [

@@ -40,7 +40,6 @@ from ptxmma.model.memory import (
     SuspicionRule,
     Suspicions,
     Swizzle,
-    TensorMap,
 )
 from ptxmma.model.protocol import Definition, Lifecycle, Ordering, Protocol, ProxyAccess, Step, Transition
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
@@ -48,7 +47,7 @@ from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorKind, TensorLayout, UnknownPlace
-from ptxmma.model.tensor_map import Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
+from ptxmma.model.tensor_map import BoxLimits, Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
 from ptxmma.model.tensor_product import (
     ProductDepth,
     ProductLimit,
@@ -74,7 +73,7 @@ __all__ = [
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
     "ReleaseFloor", "Requirement", "Semantics", "SharedCapacity", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductOption", "ProductScale", "ProductShape", "ProductTypes", "Selection",
-    "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMap", "TensorMapMode", "TensorMapRule",
+    "BoxLimits", "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMapMode", "TensorMapRule",
     "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",
     "Throughput", "Types", "UnknownPlace", "Version",
 ]  # fmt: skip

@@ -37,15 +37,6 @@ class Banks(Entry, frozen=True, kw_only=True):
     source: Source
 
 
-class TensorMap(Entry, frozen=True, kw_only=True):
-    """The limits of the boxes that TMA writes to shared memory."""
-
-    largest_box: Positive  # most elements of a box along any dimension: 256
-    alignment: Positive  # bytes, of the address in shared memory to which a box goes: 128
-    padded_box: Positive  # elements of a box along the contiguous dimension, where they lie padded: 128
-    source: Source
-
-
 class CanonicalLayout(Entry, frozen=True, kw_only=True, dict=True):
     """The layout of a matrix operand in shared memory for one majorness and one group of swizzle modes.
 
@@ -168,7 +159,6 @@ class SharedMemory(Entry, frozen=True, kw_only=True):
 
     alignment: Positive  # bytes
     banks: Banks
-    tensor_map: TensorMap
     swizzle_formula: Formula  # address ^ …: formula over address, base_offset and span (swizzle bytes)
     base_offset: Formula  # formula over start (of the pattern) and pattern (its size in bytes)
     swizzles: tuple[Swizzle, ...]

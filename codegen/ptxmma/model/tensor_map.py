@@ -64,14 +64,23 @@ class Fill(Entry, frozen=True, kw_only=True):
     halfword: Natural = 0  # each 16 bits of a filled element
 
 
+class BoxLimits(Entry, frozen=True, kw_only=True):
+    """The limits of the boxes that TMA writes to shared memory."""
+
+    largest_box: Positive  # most elements of a box along any dimension: 256
+    alignment: Positive  # bytes, of the address in shared memory to which a box goes: 128
+    padded_box: Positive  # elements of a box along the contiguous dimension, where they lie padded: 128
+    source: Source
+
+
 class TensorMapRule(Entry, frozen=True, kw_only=True):
     """A condition on an argument of a tensor map or of a copy with it.
 
     Formulas and texts read ``rank``; of the type ``bits``, ``padded`` (1: 16 elements in each 16 bytes) and ``float``; ``unit`` of the
     interleave, ``swizzle`` (its number) and its ``span`` (0: none), ``fill`` (its number), ``address``, ``size`` (the box's bytes as the
-    driver computes them); of im2col ``channels``, ``pixels`` and ``limit`` (of corners).  For each dimension ``i``, ``shape``, ``box`` and
-    ``step``, for each stride ``stride``, for each dimension of pixels ``shape``, ``lower`` and ``upper``; of a copy ``at`` and
-    ``destination``.
+    driver computes them), and the limits ``largest_box``, ``padded_box`` and ``alignment``; of im2col ``channels``, ``pixels`` and
+    ``limit`` (of corners).  For each dimension ``i``, ``shape``, ``box`` and ``step``, for each stride ``stride``, for each dimension of
+    pixels ``shape``, ``lower`` and ``upper``; of a copy ``at`` and ``destination``.
     """
 
     argument: Identifier  # "box"
@@ -91,6 +100,7 @@ class TensorMaps(Entry, frozen=True, kw_only=True):
     interleaves: Annotated[tuple[Interleave, ...], SOME]
     swizzles: Annotated[tuple[TensorMapSwizzle, ...], SOME]
     fills: Annotated[tuple[Fill, ...], SOME]
+    limits: BoxLimits
     rules: tuple[TensorMapRule, ...] = ()
     notes: tuple[Statement, ...] = ()
     source: Source

@@ -33,6 +33,7 @@ def of_facts(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:
     yield from _entries("compression", ours.choices, theirs.choices, lambda entry: f"{entry.units} units")
     yield from _entries("block format", ours.block_formats, theirs.block_formats, lambda entry: entry.name)
     yield from _shared_memory(ours, theirs)
+    yield from _tensor_maps(ours, theirs)
     yield from _entries("descriptor field", _fields(ours), _fields(theirs), lambda entry: entry.name)
     chips = (ours.throughput, theirs.throughput)
     yield from _entries("throughput", *chips, lambda entry: f"{entry.chip} at {entry.clock} MHz", removed=False, changed=False)
@@ -83,22 +84,35 @@ def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]
     yield from _entries("shared memory", [_sizes(old)], [_sizes(new)], lambda _: "shared memory")
 
 
+def _tensor_maps(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]:
+    old, new = ours.tensor_maps, theirs.tensor_maps
+    if old is None or new is None:
+        if old is not new:
+            yield "tensor maps", ("tensor maps", "added" if old is None else "removed", new is None)
+        return
+    yield from _entries("data type of tensor maps", old.types, new.types, lambda entry: entry.name)
+    yield from _entries("interleave", old.interleaves, new.interleaves, lambda entry: entry.name)
+    yield from _entries("swizzle of tensor maps", old.swizzles, new.swizzles, lambda entry: entry.name)
+    yield from _entries("fill", old.fills, new.fills, lambda entry: entry.name)
+    yield from _entries("box", [old.limits], [new.limits], lambda _: "limits of boxes")
+    rules = (old.rules, new.rules)
+    yield from _entries(
+        "rule of tensor maps", *rules, lambda rule: " ".join(filter(None, (rule.argument, *rule.modes, rule.when, rule.need)))
+    )
+
+
 class _Sizes(msgspec.Struct):
     """The parts of shared memory of which there is one."""
 
     alignment: int
     banks: tuple[int, int]
-    largest_box: int
-    box_alignment: int
-    padded_box: int
     swizzle_formula: str
     base_offset_formula: str
 
 
 def _sizes(memory: SharedMemory) -> _Sizes:
-    boxes = memory.tensor_map
-    banks, box = (memory.banks.count, memory.banks.bytes), (boxes.largest_box, boxes.alignment, boxes.padded_box)
-    return _Sizes(memory.alignment, banks, *box, memory.swizzle_formula, memory.base_offset)
+    banks = (memory.banks.count, memory.banks.bytes)
+    return _Sizes(memory.alignment, banks, memory.swizzle_formula, memory.base_offset)
 
 
 def _is_formula(field: str) -> bool:

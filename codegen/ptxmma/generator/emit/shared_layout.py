@@ -44,6 +44,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     memory = spec.shared_memory
     if memory is None:
         return
+    assert spec.tensor_maps is not None
     cases = [
         _Case(layout.majorness, name, c_text.identifier(f"ptxmma_offset_{layout.majorness}_{name}").lower())
         for layout in memory.layouts
@@ -57,6 +58,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         c=c_text,
         spec=spec,
         memory=memory,
+        boxes=spec.tensor_maps.limits,
         cases=cases,
         types=types,
         complete=complete,
@@ -100,12 +102,14 @@ _NUMBERS = {
 def tiles(spec: Spec) -> dict[str, Any]:
     """The values for the template of tiles as C++ types, where the spec has matrices in shared memory."""
     assert spec.shared_memory is not None
+    assert spec.tensor_maps is not None
     memory = spec.shared_memory
     first, *_ = _formats(spec, memory)
     types = {read.majorness: read.types for read in first.reads}
     return {
         "spec": spec,
         "memory": memory,
+        "boxes": spec.tensor_maps.limits,
         "first": first.format,
         "widest": max((mode for mode in memory.swizzles if mode.name in first.encoding), key=lambda mode: mode.bytes),
         "start": next(field for field in first.format.fields if field.name == "start_address"),

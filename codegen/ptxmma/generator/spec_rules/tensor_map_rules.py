@@ -11,9 +11,11 @@ from ptxmma.model import formula
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """References that lead nowhere."""
+    """References that lead nowhere, and shared memory without tensor maps."""
     maps, memory = context.spec.tensor_maps, context.spec.shared_memory
     if maps is None:
+        if memory is not None:
+            yield Problem(context.at("shared_memory"), "a spec with shared memory needs a document of the kind tensor_maps: TMA's boxes")
         return
     modes = [mode.name for mode in maps.modes]
     for index, rule in enumerate(maps.rules):

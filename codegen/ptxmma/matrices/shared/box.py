@@ -151,12 +151,13 @@ class BoxGeometry:
 
         ``instead`` has numbers that rules read in place of the tensor map's own.
         """
-        rank, dims = len(self.shape), self.pixel_dimensions
+        rank, dims, limits = len(self.shape), self.pixel_dimensions, self._maps.limits
         facts = {
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
             "channels": self.channels, "pixels": self.pixels, "limit": 1 << (_CORNER // max(len(dims), 1) - 1),
             "size": self._counted(), "destination": 0,
+            "largest_box": limits.largest_box, "padded_box": limits.padded_box, "alignment": limits.alignment,
         }  # fmt: skip
         pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
         lists: dict[str, dict[str, Sequence[int]]] = {

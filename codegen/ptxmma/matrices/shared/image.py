@@ -14,6 +14,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import DatabaseLike
+from ptxmma.matrices.shared.box import tensor_maps_of
 from ptxmma.matrices.shared.canonical import Geometry, extent
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import Places, contiguous_bytes
@@ -291,7 +292,7 @@ class SharedLayout(Geometry):
         """
         mode, layout, (inner, outer) = self._canonical.mode, self._canonical.layout, self._ordered
         lines = layout.lines
-        allowed = self._canonical.memory.tensor_map
+        allowed = tensor_maps_of(self._database).limits
         if self.padded and self.panel != allowed.padded_box:
             message = f"TMA writes padded elements in boxes of {allowed.padded_box}; swizzle {self.swizzle} has panels of {self.panel}"
             raise ValueError(message)

@@ -43,9 +43,11 @@ def shared_memory(catalog: Catalog) -> dict[str, Any]:
     spec = catalog.database.spec
     if spec.shared_memory is None:
         return {}
+    assert spec.tensor_maps is not None
     memory = spec.shared_memory
     known: dict[str, Any] = msgspec.to_builtins(memory)
-    facts = {name: known[name] for name in ("alignment", "banks", "tensor_map", "swizzles")}
+    facts = {name: known[name] for name in ("alignment", "banks", "swizzles")}
+    facts["tensor_map"] = msgspec.to_builtins(spec.tensor_maps.limits)
     facts |= {name: formula_text(known[name]) for name in ("swizzle_formula", "base_offset")}
     cuts = [{"lines": layout.lines, "panels": layout.panel_stride, "groups": layout.group_stride} for layout in memory.layouts]
     layouts = [
