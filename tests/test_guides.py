@@ -21,6 +21,7 @@ _GUIDES = (
     "emulator",
     "testing_kernels",
     "moving",
+    "tma",
 )
 
 

@@ -551,6 +551,7 @@ def test_a_made_up_family(toy_database: Path) -> None:
         ("moving", {"layout", "trace"}),
         ("tensor_memory", {"layout"}),
         ("descriptors", {"descriptor", "smem"}),
+        ("tma", {"tma"}),
     ],
 )
 def test_a_guide_shows_what_happens(root: Path, tmp_path: Path, guide: str, verbs: set[str]) -> None:

@@ -55,7 +55,7 @@ def test_commands_import_what_the_tests_import(tmp_path: Path, monkeypatch: pyte
 
 def test_the_commands_print_what_is_shown(root: Path, tmp_path: Path) -> None:
     examples = list(sessions((root / "README.md").read_text(encoding="utf-8")))
-    assert [command.split()[1] for command, _ in examples] == ["list", "layout", "smem"]
+    assert [command.split()[1] for command, _ in examples] == ["list", "layout", "smem", "tma"]
     for command, shown in examples:
         assert is_shown(printed(command, tmp_path), shown), command
 

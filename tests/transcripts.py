@@ -26,6 +26,7 @@ _PAGES = {
     "docs/moving.rst": "   ",
     "docs/tensor_memory.rst": "   ",
     "docs/descriptors.rst": "   ",
+    "docs/tma.rst": "   ",
 }
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)

@@ -91,12 +91,8 @@ def image(memory: SharedMemory, title: str, notes: Sequence[str], corner: str, s
     ``corner`` names lines and positions along them, ``step`` is the number of elements in a unit, ``addresses`` has one for each unit,
     line by line, as they lie after the swizzle.
     """
-    units, turn = range(len(addresses[0])), _turn(memory.banks)
+    units = range(len(addresses[0]))
     tint = [[4 * unit + line % 4 for unit in units] for line in range(len(addresses))]
-    holder = {address: (line, unit) for line, row in enumerate(addresses) for unit, address in enumerate(row)}
-    base = min(holder) // turn * turn
-    lines = range(base, max(holder) + 1, turn)
-    per_line = range(0, turn, memory.alignment)
     panels = []
     for down in cut(len(addresses), 1, PANEL):
         for across in cut(len(units), 1, PANEL):
@@ -112,6 +108,17 @@ def image(memory: SharedMemory, title: str, notes: Sequence[str], corner: str, s
                     cell=WIDE_CELL,
                 )
             )
+    return sheet(title, notes, [*panels, *in_memory(memory, addresses, step, tint)])
+
+
+def in_memory(memory: SharedMemory, addresses: Sequence[Sequence[int]], step: int, colours: Sequence[Sequence[int]]) -> list[Panel]:
+    """Shared memory, a line of it once through all banks: what is at each address, its line and its first element."""
+    turn = _turn(memory.banks)
+    holder = {address: (line, unit) for line, row in enumerate(addresses) for unit, address in enumerate(row)}
+    base = min(holder) // turn * turn
+    lines = range(base, max(holder) + 1, turn)
+    per_line = range(0, turn, memory.alignment)
+    panels = []
     for part in cut(len(lines), 1, PANEL):
         inside = [[holder.get(lines[line] + byte) for byte in per_line] for line in part]
         panels.append(
@@ -120,10 +127,10 @@ def image(memory: SharedMemory, title: str, notes: Sequence[str], corner: str, s
                 corner="address",
                 rows=[str(lines[line]) for line in part],
                 cols=[f"+{byte}" for byte in per_line],
-                colours=[[tint[at[0]][at[1]] if at else BLANK for at in row] for row in inside],
+                colours=[[colours[at[0]][at[1]] if at else BLANK for at in row] for row in inside],
                 tops=[[f"{at[0]},{step * at[1]}" if at else "" for at in row] for row in inside],
                 labels=[],
                 cell=WIDE_CELL,
             )
         )
-    return sheet(title, notes, panels)
+    return panels

@@ -25,6 +25,7 @@ from ptxmma.generator.emit.docs import (
     rest,
     sparsity_page,
     spec_pages,
+    tensor_map_page,
     tensor_page,
     tool_pages,
 )
@@ -101,6 +102,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     if spec.shared_memory is not None:
         yield "descriptors", "descriptors", descriptor_pages.descriptors(spec, spec.shared_memory, gallery, proof)
         yield "swizzles", "swizzles", descriptor_pages.swizzles(spec, spec.shared_memory, gallery)
+    if spec.tensor_maps is not None:
+        yield "tensor_maps", "tensor_maps", tensor_map_page.page(catalog, spec.tensor_maps, gallery)
     for memory in spec.tensor_memories:
         yield tensor_functions.module(memory), "tensor_memory", tensor_page.page(memory, placed, gallery, summary)
     if any(each.describes == "instruction" for each in spec.descriptors):

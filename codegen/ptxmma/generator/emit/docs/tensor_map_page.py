@@ -1,0 +1,70 @@
+"""The page of tensor maps: data types, modes and rules as tables, and the way of a tile from global memory to D as a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.generator.emit.docs import rest, struct_tables
+from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.matrices import pictures
+from ptxmma.matrices.shared.box import BoxGeometry
+from ptxmma.matrices.shared.canonical import Geometry, canonical
+from ptxmma.matrices.shared.readable_types import memory_of
+from ptxmma.model import TensorMapRule, TensorMaps
+
+#: The tile of the picture: its swizzle, its extents, the tensor around it, and its coordinates there.
+_SWIZZLE, _BOX, _TENSOR, _AT = "64B", (32, 64), (64, 256), (32, 5)
+
+
+def page(catalog: Catalog, maps: TensorMaps, gallery: Gallery) -> dict[str, Any]:
+    """The values for the page."""
+    targets = {"targets": lambda entry: " ".join(map(rest.code, entry.targets))}
+    return {
+        "source": rest.source(maps.source),
+        "modes": struct_tables.table(maps.modes, code=("name", "function")),
+        "types": struct_tables.table(
+            maps.types, code=("name",), titles={"group": "Elements in 16 bytes", "value": "Number"}, cells=targets, without=("elements",)
+        ),
+        "swizzles": struct_tables.table(
+            maps.swizzles, code=("name", "formula"), titles={"value": "Number"}, cells=targets, without=("cuda", "bytes")
+        ),
+        "interleaves": struct_tables.table(maps.interleaves, code=("name", "cuda"), titles={"value": "Number", "unit": "Bytes of a slice"}),
+        "fills": struct_tables.table(maps.fills, code=("name", "cuda"), titles={"value": "Number", "halfword": "Each 16 bits"}),
+        "rules": [
+            {"mode": mode.name, "title": rest.text(mode.title), "table": _rules([rule for rule in maps.rules if mode.name in rule.modes])}
+            for mode in maps.modes
+        ],
+        "every": _rules([rule for rule in maps.rules if not rule.modes]),
+        "notes": rest.bullets(f"{rest.text(note.text)} ({rest.source(note.source)})" for note in maps.notes),
+        "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',K,{_SWIZZLE}')}",
+        "drawn": gallery.other("way_to_d", lambda: _way(catalog)),
+    }
+
+
+def _rules(rules: list[TensorMapRule]) -> str:
+    """Rules as a table."""
+    rows = [
+        (
+            rest.code(rule.argument),
+            rest.text(rule.each),
+            rest.code(rule.when) if rule.when else "",
+            rest.code(rule.need),
+            rest.source(rule.source),
+        )
+        for rule in rules
+    ]
+    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Source"), rows))
+
+
+def _way(catalog: Catalog) -> str:
+    """The first lines of a tile, as the first family with matrix descriptors reads them."""
+    family = matrix_format(catalog.database.spec).family
+    product = next(each for each in catalog.all() if each.family == family)
+    element = product.matrix_types["a"]
+    box = BoxGeometry(element, _TENSOR, _BOX, swizzle=_SWIZZLE, database=catalog.database)
+    layout = Geometry(element, "K", _SWIZZLE, _BOX[1], _BOX[0], family=family, database=catalog.database)
+    lines = canonical(memory_of(catalog.database), "K", _SWIZZLE).layout.lines
+    return pictures.way(box, _AT, layout, product.operand("d"), lines)
