@@ -89,6 +89,7 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
     when: Formula = ""
     need: Formula
     text: Text
+    driver: Literal["", "stricter", "laxer"] = ""  # than its documentation: it refuses what that allows, or accepts what this refuses
     source: Source
 
 

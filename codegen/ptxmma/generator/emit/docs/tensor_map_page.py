@@ -52,11 +52,12 @@ def _rules(rules: list[TensorMapRule]) -> str:
             rest.text(rule.each),
             rest.code(rule.when) if rule.when else "",
             rest.code(rule.need),
+            rest.text(rule.driver),
             rest.source(rule.source),
         )
         for rule in rules
     ]
-    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Source"), rows))
+    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Driver", "Source"), rows))
 
 
 def _way(catalog: Catalog) -> str:
