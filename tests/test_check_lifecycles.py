@@ -215,6 +215,12 @@ def test_what_is_right_is_passed(lines: tuple[str, ...]) -> None:
     assert rules(*lines) == []
 
 
+def test_dimensions_are_values_of_their_own() -> None:
+    """The block returns early, whichever warp allocates: %ctaid.x says nothing of %tid.x."""
+    early = "mov.u32 %r12, %ctaid.x; setp.gt.u32 %p5, %r12, 7; @%p5 ret;"
+    assert rules(*_ONE_WARP, early, *_LOADED, "@%p3 bra done;", _FREE, "done:") == ["tensor-memory-kept"]
+
+
 def test_only_whole_kernels_are_followed() -> None:
     wrong = KERNELS["loaded after it is freed"].wrong
     assert rules(*wrong, "call.uni other;") == []

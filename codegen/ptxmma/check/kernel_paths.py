@@ -6,8 +6,9 @@ round.  A state that the threads of a block share counts only if no other thread
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx.blocks import Graph, NotFollowedError, blocks, opposite
@@ -97,13 +98,15 @@ class KernelPaths:
         self._text, self._lifecycles, self._size, self._capacity = text, lifecycles, size, capacity
         words = {word.encode() for each in lifecycles for transition in each.transitions for word in transition.on} - {EXIT}
         self._blocks = blocks(Outline(text, Asynchronous({word: {} for word in words})))
-        self._events = [[each for each in block.events if isinstance(each, Event)] for block in self._blocks]
+        counted = {word.encode() for life in lifecycles for each in life.transitions if each.adds for word in each.on}
+        self._events = [[*_ends_of_runs([each for each in block.events if isinstance(each, Event)], counted)] for block in self._blocks]
         self._ways = [self._ways_out(number) for number in range(len(self._blocks))]
         graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self._ways])
         self._order, self._rank = graph.order, {number: place for place, number in enumerate(graph.order)}
         self._free = self._free_branches()
         self._predicates: Predicates | None = None  # none: all paths count
         self._found: dict[tuple[int, str], Misuse] = {}
+        self._tables: dict[tuple[tuple[str, ...], bytes], list[tuple[int, list[Transition]]]] = {}
 
     def misuses(self) -> list[Misuse]:
         """The instructions at a wrong time, in the order of the text: one for each place and rule.
@@ -194,8 +197,11 @@ class KernelPaths:
         for event in self._events[number]:
             at = Happening(event.offset, event.opcode)
             predicate = self._predicate_of(event)
+            if not predicate:
+                paths = [self._moved(each, at) for each in paths]
+                continue
             done = [self._moved(each, at) for before in paths for each in self._under(before, predicate, event.offset)]
-            skipped = [each for before in paths for each in self._under(before, opposite(predicate), event.offset)] if predicate else []
+            skipped = [each for before in paths for each in self._under(before, opposite(predicate), event.offset)]
             paths = [*dict.fromkeys((*done, *skipped))]
         return paths
 
@@ -213,12 +219,28 @@ class KernelPaths:
 
     def _moved(self, path: _Path, at: Happening) -> _Path:
         """A path after an instruction; what is wrong is reported."""
-        pairs = zip(self._lifecycles, path.positions, strict=True)
-        return path._replace(positions=tuple(self._position(life, position, at, path.conditions) for life, position in pairs))
+        concerned = self._concerned(tuple(position.state for position in path.positions), at.opcode)
+        if not concerned:
+            return path
+        positions = [*path.positions]
+        for number, transitions in concerned:
+            positions[number] = self._position(self._lifecycles[number], transitions, positions[number], at, path.conditions)
+        return path._replace(positions=tuple(positions))
 
-    def _position(self, life: Lifecycle, position: _Position, at: Happening, conditions: frozenset[Condition]) -> _Position:
+    def _concerned(self, states: tuple[str, ...], opcode: bytes) -> list[tuple[int, list[Transition]]]:
+        """The numbers of the lifecycles that an instruction concerns in some states, with their transitions."""
+        found = self._tables.get((states, opcode))
+        if found is None:
+            each = enumerate(_transitions(life, state, opcode) for life, state in zip(self._lifecycles, states, strict=True))
+            found = self._tables[states, opcode] = [(number, transitions) for number, transitions in each if transitions]
+        return found
+
+    def _position(
+        self, life: Lifecycle, transitions: Sequence[Transition], position: _Position, at: Happening, conditions: frozenset[Condition]
+    ) -> _Position:
+        """The position after an instruction with some transitions."""
         before = position
-        for transition in _transitions(life, before.state, at.opcode):
+        for transition in transitions:
             if not transition.to:
                 if not transition.full or self._is_full(before, at):
                     fault = Misuse(at, transition, before.since, tuple(sorted(conditions, key=lambda each: each.offset)))
@@ -253,6 +275,14 @@ class KernelPaths:
             and any(each.to not in ("", position.state) for each in _transitions(life, position.state, event.opcode))
             for event in self._reachable(shared, fault.at)
         )
+
+
+def _ends_of_runs(events: Sequence[Event], counted: Set[bytes]) -> Iterator[Event]:
+    """The instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
+    for (opcode, predicated), run in itertools.groupby(events, lambda each: (each.opcode, each.predicated)):
+        same = [*run]
+        alone = len(same) < 3 or predicated or any(starts(opcode, word) for word in counted)
+        yield from same if alone else (same[0], same[-1])
 
 
 def _transitions(life: Lifecycle, state: str, opcode: bytes) -> list[Transition]:

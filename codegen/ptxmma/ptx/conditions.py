@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ptxmma.ptx import literals
-from ptxmma.ptx.flow_events import words_of
 
 #: A comparison of the values that paths are told apart by.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
@@ -23,6 +22,8 @@ _TESTS: dict[bytes, Callable[[int, int], bool]] = {
 _WRITES = re.compile(rb"(?<![\w$%.])([a-z]\w*\.[\w.:]*)\s+([\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
 #: Instructions that read memory: their results change from one execution to the next.
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
+#: Names; special registers with their dimension.
+_words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
 _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
@@ -113,7 +114,7 @@ class Predicates:
     def __init__(self, text: bytes) -> None:
         self._writes: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
         for opcode, target, rest in _WRITES.findall(text):
-            for place, name in enumerate(words_of(target)):
+            for place, name in enumerate(_words_of(target)):
                 self._writes.setdefault(name, []).append((opcode, place, rest))
         self._values: dict[bytes, Value] = {}
 
@@ -146,7 +147,7 @@ class Predicates:
         causes, texts = set[bytes](), []
         changes, polled = len(writes) > 1, len(writes) == 1
         for opcode, place, rest in writes:
-            operands = [self._value(word, depth + 1) for word in words_of(rest)]
+            operands = [self._value(word, depth + 1) for word in _words_of(rest)]
             changing = _CHANGING.match(opcode) is not None
             polled = polled and (_POLLED.match(opcode) is not None or (len(operands) == 1 and operands[0].polled))
             changes = changes or changing or any(each.changes for each in operands)
