@@ -429,7 +429,7 @@ def test_coordinates_have_one_order(catalog: Catalog) -> None:
 
 
 def test_an_argument_that_no_instruction_has() -> None:
-    message = "an instruction has no argument foo; what the opcode of tcgen05.mma does not state: m, n, k, dtype, atype, btype, stype"
+    message = "an instruction has no argument foo; what an instruction descriptor may choose: m, n, k, dtype, atype, btype, stype"
     call: Any = ptxmma.instruction
     with pytest.raises(TypeError, match=message):
         call(_ONE, foo=1)

@@ -57,7 +57,7 @@ def resolve(spec: Spec, opcode: Variant, given: Mapping[str, str | int]) -> Prod
     """
     if unknown := [name for name in given if name not in product_rules.ARGUMENTS]:
         legal = ", ".join(product_rules.ARGUMENTS)
-        raise TypeError(f"an instruction has no argument {', '.join(unknown)}; what the opcode of tcgen05.mma does not state: {legal}")
+        raise TypeError(f"an instruction has no argument {', '.join(unknown)}; what an instruction descriptor may choose: {legal}")
     if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
         raise product_rules.IllegalProductError(opcode.canonical, f"states its shape and types itself; leave out {', '.join(given)}")
     return Product(opcode, product_rules.choose(spec.tensor_products, opcode.canonical, opcode.facts, given))

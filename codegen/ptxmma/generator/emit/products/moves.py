@@ -9,19 +9,22 @@ from typing import Any
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, header, identifier
 from ptxmma.catalog.names.product_family import ProductFamily
+from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.generator.emit import c_text
 from ptxmma.model import Space, Spec
 
 _LOAD = "tensor-load"
-#: The extents of the loads that serve: lanes, the bits of each, and how many times as many.
-_EXTENTS = {"lanes", "span", "n"}
+#: The axes of what the loads that serve read: lanes and columns of the memory.
+_AXES = ("row", "col")
+#: The parameter of the template for how often a load is repeated.
+_TIMES = "times"
 
 
 def values(catalog: Catalog, memory: Space, families: Sequence[ProductFamily]) -> dict[str, Any] | None:
     """The values for the template of accumulators of families whose D lies in a memory; None where no loads of it serve."""
     spec = catalog.database.spec
     every = catalog.all(lambda entry: entry.operation == _LOAD)
-    loads = [load for load in every if spec.tensor_memory_of(load.variant.facts) is memory and load.extents.keys() >= _EXTENTS]
+    loads = [load for load in every if spec.tensor_memory_of(load.variant.facts) is memory and _serves(load)]
     ways = [(half, packed) for half in (False, True) for packed in (False, True)]
     chosen = [way for half, packed in ways if (way := _load(memory, families, loads, half=half, packed=packed))]
     if len(chosen) < len(ways):
@@ -39,6 +42,19 @@ def values(catalog: Catalog, memory: Space, families: Sequence[ProductFamily]) -
         "half": memory.partition["lane"] // 2,
         "cell": memory.cell,
     }
+
+
+def _serves(load: Instruction) -> bool:
+    """Return whether a load reads lanes and columns, and is the widest of loads that repeat one of their sizes by powers of two."""
+    layout, ranging = _read(load).layout, list(load.variant.ranging.values())
+    if layout is None or tuple(layout.axes) != _AXES or load.extents != load.variant.largest:
+        return False
+    return len(ranging) == 1 and ranging[0] == [1 << power for power in range(len(ranging[0]))]
+
+
+def _read(load: Instruction) -> OperandForm:
+    """The registers that a load writes."""
+    return load.forms[0].operands[0]
 
 
 def _wait(spec: Spec, load: Instruction) -> str:
@@ -66,31 +82,41 @@ def _load(
     fitting = [
         entry
         for entry in loads
-        if entry.extents["lanes"] == lanes and (_element_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
+        if _axis(entry, "row") == lanes and (_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
     ]
     if not fitting:
         return None
-    widest = max(fitting, key=lambda entry: (entry.extents["span"], entry.extents["n"]))
+    widest = max(fitting, key=lambda entry: (_columns(entry), _times(entry)))
     _, (element, *_) = front_name(widest.variant)
-    r = widest.forms[0].operands[0]
+    r = _read(widest)
     assert r.layout is not None
     return {
         "half": "true" if half else "false",
         "packed": "true" if packed else "false",
         "layout": c_text.identifier(r.layout.name),
         "columns": _columns(widest),
-        "registers": r.registers // widest.extents["n"],
-        "most": widest.extents["n"],
-        "shape": (lanes, widest.extents["span"]),
+        "registers": r.registers // _times(widest),
+        "most": _times(widest),
+        "shape": [_TIMES if name in widest.variant.ranging else size for name, size in widest.variant.sizes.items()],
         "type": element,
     }
 
 
+def _times(entry: Instruction) -> int:
+    """How often the load is repeated."""
+    return next(entry.extents[name] for name in entry.variant.ranging)
+
+
 def _columns(entry: Instruction) -> int:
     """The columns of tensor memory that the load reads where it does so once."""
-    return entry.extents["span"] // _element_bits(entry)
+    return _axis(entry, "col") // _times(entry)
 
 
-def _element_bits(entry: Instruction) -> int:
-    layout = entry.forms[0].operands[0].layout
+def _axis(entry: Instruction, axis: str) -> int:
+    layout = _read(entry).layout
+    return layout.axes[axis] if layout else 0
+
+
+def _bits(entry: Instruction) -> int:
+    layout = _read(entry).layout
     return layout.bits if layout else 0
