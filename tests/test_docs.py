@@ -33,6 +33,7 @@ from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
 from ptxmma.generator.emit.docs.boxes import boxes
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
+from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
 from ptxmma.matrices.operations import operation
 from ptxmma.model import Layout, Version, formula
@@ -210,6 +211,12 @@ def test_measured_fragments_are_made_of_those_of_mma(catalog: Catalog, operands:
 def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None:
     pictures = Counter(text for path, text in outputs.items() if path.endswith(".svg"))
     assert not [text[:300] for text, count in pictures.items() if count > 1]
+
+
+def test_the_order_of_families_moves_no_picture(catalog: Catalog) -> None:
+    families = [list(group) for _, group in itertools.groupby(catalog.all(), key=lambda each: each.family)]
+    there, back = (Gallery(itertools.chain.from_iterable(order)).files for order in (families, families[::-1]))
+    assert there == back
 
 
 def test_pictures_show_the_fragments(shown: dict[str, str], outputs: dict[str, str], operands: Operands) -> None:

@@ -60,7 +60,7 @@ def _with(catalog: Catalog, path: str, value: Any) -> Catalog:
         (_WGMMA, "shared_memory.swizzles.1.title", "other words", True),
         (_MMA, "shared_memory.swizzle_formula", "address", True),
         (_MMA, "types.elements.0.title", "other words", True),
-        (_MMA_SP, "granularities.0.legal", ("0b0100",), False),
+        (_MMA_SP, "granularities.0.legal", ("0b0100", "0b1000", "0b1001", "0b1100", "0b1101", "0b1110"), False),
         (_MMA_SP, "register_layouts.{metadata}.source", "elsewhere", True),
     ],
 )

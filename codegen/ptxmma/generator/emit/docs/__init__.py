@@ -5,6 +5,7 @@ Pages are reStructuredText below ``docs/reference/``, pictures SVG beside them; 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -49,9 +50,9 @@ _Page = tuple[str, str, dict[str, Any]]
 def emit(catalog: Catalog) -> Iterator[Output]:
     """Pages and pictures."""
     spec = catalog.database.spec
-    gallery = Gallery(spec)
     forms = {entry.name: family.rows(spec, entry, catalog.of(entry.name)) for entry in spec.instructions}
     groups = form_groups.groups(catalog)
+    gallery = Gallery(itertools.chain.from_iterable(group.own for group in groups))
     families, placed = list(dict.fromkeys(entry.family for entry in spec.instructions)), tensor_page.uses_of(catalog)
     pages = [
         *_families(spec, groups, families, forms),

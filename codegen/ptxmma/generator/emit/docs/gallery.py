@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
+from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices import pictures
 from ptxmma.matrices.shared.canonical import Canonical
-from ptxmma.model import Granularity, Spec
+from ptxmma.model import Granularity, Layout, Version
 
 
 class Gallery:
-    """Pictures by file name, drawn when they are first asked for."""
+    """Pictures by file name, drawn when they are first asked for.
 
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
+    A picture that layouts of several families share has the name of the oldest family's layout: a family that is added moves none,
+    wherever its file is in the spec.
+    """
+
+    def __init__(self, instructions: Iterable[Instruction]) -> None:
         self._names: dict[Hashable, str] = {}
         self.files: dict[str, str] = {}
+        first: dict[str, Version] = {}
+        shown: dict[str, tuple[Layout, Operand]] = {}
+        for each in instructions:
+            version = min(Version(rule.ptx) for rule in each.variant.instruction.requires if rule.ptx)
+            first[each.family] = min(version, first.get(each.family, version))
+            for operand in (operand for form in each.forms for operand in form.operands):
+                if operand.layout is not None:
+                    shown.setdefault(operand.layout.name, (operand.layout, operand))
+        for _, operand in sorted(shown.values(), key=lambda pair: (first[pair[0].family], pair[0].family)):
+            self.layout(operand)
 
     def _show(self, key: Hashable, name: str, draw: Callable[[], str]) -> str:
         if key not in self._names:
@@ -46,10 +60,8 @@ class Gallery:
         return int(match[1])
 
     def storage(self, pattern: Granularity) -> str:
-        """The picture of an example of sparse storage; patterns that differ in the legal fields alone share it."""
-        key = (pattern.name, pattern.chunk, pattern.kept, pattern.unit, pattern.index_bits)
-        name = f"sparsity_{pattern.name.replace(':', '_')}"
-        return self._show(key, f"{name}_{len(self.files)}" if f"{name}.svg" in self.files else name, lambda: pictures.storage(pattern))
+        """The picture of an example of sparse storage; patterns of one name, which differ in the legal fields alone, share it."""
+        return self.other(f"sparsity_{pattern.name.replace(':', '_')}", lambda: pictures.storage(pattern))
 
     def atom(self, layout: Canonical) -> str:
         """The picture of a swizzle atom."""

@@ -9,7 +9,7 @@ from typing import Any
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import front_name, header, identifier
 from ptxmma.catalog.names.product_family import ProductFamily
-from ptxmma.catalog.operands.operand_form import OperandForm
+from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text
 from ptxmma.model import Space, Spec
 
@@ -52,7 +52,7 @@ def _serves(load: Instruction) -> bool:
     return len(ranging) == 1 and ranging[0] == [1 << power for power in range(len(ranging[0]))]
 
 
-def _read(load: Instruction) -> OperandForm:
+def _read(load: Instruction) -> Operand:
     """The registers that a load writes."""
     return load.forms[0].operands[0]
 
@@ -80,9 +80,7 @@ def _load(
     step = math.gcd(*(number for span in spans for number in (span.first, span.step)))
     lanes = memory.partition["lane"] // (2 if half else 1)
     fitting = [
-        entry
-        for entry in loads
-        if _axis(entry, "row") == lanes and (_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
+        entry for entry in loads if _axis(entry, "row") == lanes and (_bits(entry) < memory.cell) == packed and step % _columns(entry) == 0
     ]
     if not fitting:
         return None
