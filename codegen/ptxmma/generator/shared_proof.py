@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,6 +28,10 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
         if message := _fault_of_swizzle(memory, mode):
             where = ("swizzles", index, "formula") if mode.formula else ("swizzle_formula",)
             yield Problem(positions.at("shared_memory", *where), f"swizzle {mode.name}: {message}")
+        else:
+            for key, message in _misstated(memory, mode):
+                where = (key,) if key == "base_offset" else ("swizzles", index, key)
+                yield Problem(positions.at("shared_memory", *where), f"swizzle {mode.name}: {message}")
     for index, layout in enumerate(memory.layouts):
         modes = [mode for mode in memory.swizzles if mode.name in layout.swizzles]
         if message := next(filter(None, (_fault(layout, mode) for mode in modes)), ""):
@@ -69,6 +74,35 @@ def _fault_of_swizzle(memory: SharedMemory, mode: Swizzle) -> str:
         return next(filter(None, faults), "")
     except FormulaError as error:
         return str(error)
+
+
+def _misstated(memory: SharedMemory, mode: Swizzle) -> Iterator[tuple[str, str]]:
+    """The parts of a swizzle mode that differ from its formula, each with the difference."""
+    units = mode.bytes // memory.alignment
+    for key, stated in (("atom_mn", mode.atom_mn[0]), ("atom_k", mode.atom_k[1] or units)):
+        if stated != units:
+            yield key, f"an atom has {units} units of {memory.alignment} bytes along its span, not {stated}"
+    text = mode.formula or memory.swizzle_formula
+    addresses = np.arange(2 * mode.pattern, dtype=np.int64)
+    moved = evaluated(text, {"span": mode.bytes, "base_offset": 0, "address": addresses}, addresses.size)
+    if (numbers := re.fullmatch(r"Swizzle<(\d+),(\d+),(\d+)>", mode.cute)) is None:
+        yield "cute", f"{mode.cute!r} is not CuTe's text of a swizzle, such as 'Swizzle<3,4,3>'"
+    else:
+        bits, base, shift = map(int, numbers.groups())
+        if ((addresses ^ (addresses >> shift & ((1 << bits) - 1) << base)) != moved).any():
+            yield "cute", f"{mode.cute} moves other bytes than {text!r}"
+    # A pattern that starts at any line of the banks lies there as it does at 0.
+    starts = np.arange(0, 2 * mode.pattern, memory.banks.count * memory.banks.bytes, dtype=np.int64)
+    try:
+        offsets = evaluated(memory.base_offset, {"start": starts, "pattern": mode.pattern}, starts.size)
+    except FormulaError as error:
+        yield "base_offset", str(error)
+        return
+    for start, offset in zip(starts.tolist(), offsets.tolist(), strict=True):
+        there = evaluated(text, {"span": mode.bytes, "base_offset": offset, "address": start + addresses}, addresses.size)
+        if (there != start + moved).any():
+            yield "base_offset", f"with {offset}, a pattern that starts at {start} lies otherwise than one at 0"
+            return
 
 
 def _fault_of_moves(mode: Swizzle, alignment: int, text: str, base_offset: int, addresses: Values) -> str:

@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.catalog.descriptors.column_masks import mask_problems
 from ptxmma.catalog.descriptors.shared_formats import reads
+from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Position, Problem, clash
-from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.matrices.shared.suspicion_rules import NUMBERS, STRIDE_NUMBERS, WORDS, conditions
 from ptxmma.model import DescriptorFormat, Majorness, Padded, SharedMemory
+
+#: The fields of every descriptor of a matrix in shared memory.
+_MATRIX = {"start_address", "swizzle"}
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -21,6 +25,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for number, format in enumerate(context.spec.descriptors):
         if not any(f"{family}.".startswith(f"{format.family}.") for family in families):
             yield from context.known("family", [format.family], families, "descriptors", number, "family")
+        yield from _kinds(context, format, number)
         yield from _bits(context, format, number)
         yield from _cases(context, format, number)
     names = [format.name for format in context.spec.descriptors]
@@ -28,6 +33,20 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         yield from (unknown := list(context.known("descriptor", [mask.descriptor], names, "column_masks", number, "descriptor")))
         for example, text in [] if unknown else mask_problems(context.spec, mask):
             yield Problem(context.at("column_masks", number, "examples", example), text)
+
+
+def _kinds(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:
+    """The kinds of a format are values of its qualifier, and a matrix has the fields that lead to its elements."""
+    readers = [entry for entry in context.spec.instructions if reads(entry.family, format.family)]
+    if format.qualifier and readers:
+        qualifiers = dict.fromkeys(name for entry in readers for name in entry.qualifiers)
+        yield from (unknown := list(context.known("qualifier", [format.qualifier], qualifiers, "descriptors", number, "qualifier")))
+        values = {value for entry in readers for value in qualifier_values(entry, format.qualifier)} if not unknown else set(format.kinds)
+        yield from context.known("kind", format.kinds, sorted(values), "descriptors", number, "kinds")
+    lacking = _MATRIX - {field.name for field in format.fields} if format.describes == "matrix" else set[str]()
+    if lacking:
+        text = f"a descriptor of a matrix has the fields {listed(sorted(_MATRIX))}; this one lacks {listed(sorted(lacking))}"
+        yield Problem(context.at("descriptors", number, "fields"), text)
 
 
 def _bits(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ from ptxmma.model import DescriptorFormat, InstructionSet, TensorProducts, match
 from ptxmma.model.formula import FormulaError
 
 #: The word of formats for what an operand of a kind describes.
-_DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
+DESCRIBES = {"descriptor": "matrix", "shared-descriptor": "matrix", "column-mask": "columns", "instruction-descriptor": "instruction"}
 #: Bits of a register of a mask.
 _WORD = 32
 
@@ -60,7 +60,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _formats(context: RuleContext, index: int, entry: InstructionSet) -> Iterator[Problem]:
     """Each operand that is a descriptor has a format of the instruction's family."""
     for name, operand in entry.operand_kinds.items():
-        describes = _DESCRIBES.get(operand.kind)
+        describes = DESCRIBES.get(operand.kind)
         if describes and not _read(context, entry, describes):
             message = f"{name!r} is a descriptor, but descriptors has no format of the family {entry.family!r} that describes {describes!r}"
             yield Problem(context.at("instructions", index, "operand_kinds", name), message)

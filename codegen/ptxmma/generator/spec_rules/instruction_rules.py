@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -89,9 +90,11 @@ def _extents(context: RuleContext, entry: InstructionSet, place: Place) -> Itera
 
 def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
     """Entries about modifiers name modifiers of the instruction."""
-    fixed = fixed_tokens(entry.syntax)
+    fixed, written = fixed_tokens(entry.syntax), re.split(r"[.{}]+", entry.syntax)
     for number, group in enumerate(entry.ordered):
         yield from context.known("qualifier or modifier", group, [*entry.qualifiers, *fixed], *place, "ordered", number)
+        if (order := sorted(set(group).intersection(written), key=written.index)) != [name for name in group if name in written]:
+            yield Problem(context.at(*place, "ordered", number), f"the syntax has another order: {listed(order)}")
     for number, ignored in enumerate(entry.ignored):
         yield from context.known("target", ignored.targets, context.targets, *place, "ignored", number, "targets")
         if ignored.behind:
@@ -100,6 +103,8 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
     tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
     yield from context.known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
     for number, hint in enumerate(entry.hints):
+        if hint.name in entry.qualifiers:
+            yield Problem(context.at(*place, "hints", number, "name"), f"{hint.name!r} is a qualifier already; choose another name")
         yield from context.known("value of the hint", filter(None, [hint.default]), hint.values, *place, "hints", number, "default")
         for value in tokens.intersection(hint.values):
             yield Problem(context.at(*place, "hints", number, "values", value), f"{value!r} is a modifier of the syntax already")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -10,11 +11,15 @@ from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.products.product_rules import deep
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.catalog.roles import ROLES, matrix_types
-from ptxmma.catalog.variants import expand, representatives
+from ptxmma.catalog.variants import expand, fixed_tokens, qualifier_values, representatives
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.condition_rules import CONDITIONAL, conditions_beside
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
-from ptxmma.model import Condition, Facts, InstructionSet, Kind, matches, operand_names
+from ptxmma.generator.spec_rules.encoding_rules import DESCRIBES
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
+from ptxmma.model import Carrier, Condition, Facts, InstructionSet, Kind, matches, operand_names
+
+#: The bits of a predicate.
+_PREDICATE = 1
 
 
 class _OperandUse(NamedTuple):
@@ -42,6 +47,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         for name in CONDITIONAL:
             for number, rule in enumerate(getattr(entry, name)):
                 yield from unreached(context, rule.when, facts, ("instructions", index, name, number, "when"))
+        yield from _ignored(context, index)
         for conditions, where in conditions_beside(entry):
             yield from unreached(context, conditions, facts, ("instructions", index, *where))
         for name, qualifier in entry.qualifiers.items():
@@ -52,6 +58,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         described.update(matrix_types(variant)[name] for variant in expand(entry) if matrices for name in matrices)
         uses += [*_uses(context, index), *_chosen(context, index)]
     yield from _carriers(context, uses)
+    yield from _errata(context, everything)
     yield from _containers(context, uses)
     yield from _register_layouts(context, uses)
     for index, pattern in enumerate(spec.granularities):
@@ -77,6 +84,29 @@ def unreached(context: RuleContext, conditions: Sequence[Condition], everything:
                 left -= {(key, facts.get(key, "")) for key in condition}
         for key, value in sorted(left, key=str):
             yield from _superfluous(context, f"nothing that this condition admits has {key} {value!r}; leave it out", place)
+
+
+def _ignored(context: RuleContext, index: int) -> Iterator[Problem]:
+    """Modifiers that assemblers ignore anywhere are no part of the instructions for which they ignore them."""
+    entry = context.spec.instructions[index]
+    spelled = {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
+    for number, ignored in ((number, each) for number, each in enumerate(entry.ignored) if not each.behind):
+        own = [value for value in ignored.modifiers if value in fixed_tokens(entry.syntax)]
+        for value in spelled.intersection(ignored.modifiers):
+            variants = (variant for variant in expand(entry) if matches(ignored.when, variant.facts))
+            own += [value for variant in itertools.islice((each for each in variants if value in each.qualifiers.values()), 1)]
+        for value in own:
+            text = f"{value!r} is a modifier of {entry.name} itself where this entry applies; leave it out, or say when: it is ignored"
+            yield Problem(context.at("instructions", index, "ignored", number, "modifiers"), text)
+
+
+def _errata(context: RuleContext, everything: Sequence[Facts]) -> Iterator[Problem]:
+    families: dict[object, list[Facts]] = {}
+    for facts in everything:
+        families.setdefault(facts["family"], []).append(facts)
+    for index, erratum in enumerate(context.spec.errata):
+        own = families.get(erratum.family, []) if erratum.family else everything
+        yield from unreached(context, erratum.when, own, ("errata", index, "when"))
 
 
 def _unused(context: RuleContext, names: Iterable[str], used: set[str], place: Place) -> Iterator[Problem]:
@@ -139,6 +169,27 @@ def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Pro
         admitted = [use for use in fitting if matches(carrier.when, use.facts)]
         yield from _unused(context, carrier.operands, {use.name for use in admitted}, (*place, "operands"))
         yield from _unused(context, carrier.elements, {use.element for use in admitted}, (*place, "elements"))
+        yield from _widths(context, carrier, admitted, (*place, "registers"))
+
+
+def _widths(context: RuleContext, carrier: Carrier, uses: Sequence[_OperandUse], place: Place) -> Iterator[Problem]:
+    """The registers that carry an operand are predicates for a predicate, as wide as a descriptor, and else of one width.
+
+    An address takes registers of 32 or of 64 bits.
+    """
+    bits = {entry.name: entry.bits for entry in context.spec.types.registers}
+    for (kind, family), use in {(use.kind, use.facts["family"]): use for use in reversed(uses)}.items():
+        formats = [each for each in context.spec.descriptors if reads(str(family), each.family)]
+        wanted: set[int] = {each.bits for each in formats if each.describes == DESCRIBES.get(kind)}
+        if kind == "predicate":
+            wanted = {_PREDICATE}
+        elif not wanted:
+            address = carrier.spaces or ROLES[kind].layout_kind == "address"
+            wanted = {bits[register] for register in (carrier.registers if address else carrier.registers[:1])} - {_PREDICATE}
+        if wrong := [register for register in carrier.registers if bits[register] not in wanted]:
+            allowed = listed(register for register, width in bits.items() if width in (wanted or {*bits.values()} - {_PREDICATE}))
+            text = f"which a register {wrong[0]} of {bits[wrong[0]]} bits cannot carry; allowed: {allowed}"
+            yield from context.once(context.at(*place), f"{use.name!r} of {use.facts['name']} is of the kind {kind}, {text}")
 
 
 def _containers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:

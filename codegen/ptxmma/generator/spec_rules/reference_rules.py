@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.problems import Problem, clash
-from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
+from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import Statement, Version
+
+#: The forms of sums that can overflow, or that are rounded.
+_SUMS = {"overflow": ("unsigned", "signed"), "rounds": ("float",)}
 
 # --- types, targets, versions -----------------------------------------------------------------------------------------------
 
@@ -17,6 +20,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     spec, elements = context.spec, context.elements
     for index, container in enumerate(spec.types.containers):
         yield from context.known("element type", container.elements, elements, "types", "containers", index, "elements")
+        widest = max((element.bits for element in spec.types.elements if element.name in container.elements), default=0)
+        if container.shift + widest > container.bits:
+            text = f"elements of {widest} bits from bit {container.shift} on do not fit into {container.bits} bits"
+            yield Problem(context.at("types", "containers", index, "shift"), f"{text}; allowed: 0 to {container.bits - widest}")
     for index, carrier in enumerate(spec.types.carriers):
         yield from context.known("element type", carrier.elements, elements, "types", "carriers", index, "elements")
         yield from context.known("register type", carrier.registers, context.registers, "types", "carriers", index, "registers")
@@ -28,7 +35,13 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     yield from _products(context)
     for index, entry in enumerate(spec.instructions):
         for number, semantics in enumerate(entry.semantics):
-            yield from context.known("element type", [semantics.sums], elements, "instructions", index, "semantics", number, "sums")
+            place = ("instructions", index, "semantics", number)
+            yield from context.known("element type", [semantics.sums], elements, *place, "sums")
+            form = next((element.form for element in spec.types.elements if element.name == semantics.sums), "")
+            for key, forms in _SUMS.items():
+                if getattr(semantics, key) and form not in ("", *forms):
+                    text = f"{key} is for sums of the forms {listed(forms)}; {semantics.sums} is of the form {form}: leave {key} out"
+                    yield Problem(context.at(*place, key), text)
     for index, chip in enumerate(spec.throughput):
         yield from context.known("target", [chip.target], context.targets, "throughput", index, "target")
     yield from _scopes(context)
@@ -145,6 +158,9 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                 yield Problem(context.at("protocols", number, "steps", index), f"{step.instruction} is two steps")
     steps = [step.instruction for protocol in protocols for step in protocol.steps]
     for index, entry in enumerate(instructions):
+        if entry.asynchronous and entry.family not in first:
+            text = f"no protocol says how to wait for {entry.name}; add {entry.family!r} to the families of one"
+            yield Problem(context.at("instructions", index, "asynchronous"), text)
         if entry.operation == "synchronise" and entry.name not in steps:
             place = context.at("instructions", index, "name")
             yield Problem(place, f"{entry.name} only orders others, and is not a step of a protocol")

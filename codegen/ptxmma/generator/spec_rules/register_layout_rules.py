@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from ptxmma.catalog import layouts
-from ptxmma.catalog.roles import ROLES
+from ptxmma.catalog.roles import ROLES, multiplicands
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.problems import Position, Problem, clash, of_use
 from ptxmma.generator.spec_rules.rule_context import PLACES, VARIABLES, RuleContext, listed
@@ -16,6 +16,8 @@ from ptxmma.model.formula import FormulaError
 
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
 _LARGEST_DOMAIN = 1 << 16
+#: The operations that move lanes of an on-chip memory: the rows of their fragments are lanes.
+_MOVES = {"tensor-load", "tensor-reduce", "tensor-compress", "tensor-store"}
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -142,8 +144,31 @@ class LayoutUses:
         if len(sizes) < len(entry.axes) + len(entry.steps):  # some could not be evaluated
             return
         points = math.prod(sizes[: len(entry.axes)]) if min(sizes) > 0 else 0
+        yield from self._matrix(index, variant, operand, variables, dict(zip(entry.axes, sizes, strict=False)), form)
         kind = variant.instruction.operand_kinds[operand].kind
         threads = 1 if kind == "address" else context.spec.scopes[variant.instruction.scope]
         if not threads <= points <= _LARGEST_DOMAIN:
             message = f"{variant.canonical} has {points} elements here; there must be {threads} to {_LARGEST_DOMAIN}"
             yield from self._of_use(message, context.at("register_layouts", index), form)
+
+    def _matrix(
+        self, index: int, variant: Variant, operand: str, variables: Mapping[str, int], sizes: Mapping[str, int], form: Position
+    ) -> Iterator[Problem]:
+        """A layout has the elements of its matrix, and what a warp moves from or to a memory lies in the lanes that it reaches."""
+        context, instruction = self._context, variant.instruction
+        entry, kind = context.spec.register_layouts[index], instruction.operand_kinds[operand]
+        place, said = context.at("register_layouts", index, "axes"), f"{operand!r} of {variant.canonical}"
+        fragment = ROLES[kind.kind].layout_kind == "fragment"
+        growing = [text for text in entry.axes.values() if variant.ranging.keys() & formula.names(formula.parse(text)).keys()]
+        if instruction.operation == "multiply" and variables.keys() >= set("mnk") and fragment:
+            factors = dict(zip(multiplicands(instruction), ("mk", "kn"), strict=False))
+            whole = math.prod(variables[name] for name in factors.get(operand, "mn"))
+            whole //= variables.get("ratio", 1) if kind.sparse else 1
+            here = math.prod(size for axis, size in sizes.items() if axis not in entry.apart)
+            mapped = here & (here - 1) == 0 and len(growing) < 2  # of another layout the proof says why it has no map
+            if here != whole and mapped:
+                yield from self._of_use(f"{said} has {whole} elements; this layout has {here}: {listed(entry.axes.values())}", place, form)
+        memory = context.spec.tensor_memory_of(variant.facts) if "spaces" not in context.unsound else None
+        if memory and fragment and instruction.operation in _MOVES and sizes.get("row", 0) > memory.partition["lane"]:
+            reached = f"a warp reaches {memory.partition['lane']} lanes of {memory.title}"
+            yield from self._of_use(f"{said} lies in {sizes['row']} lanes; {reached}", place, form)

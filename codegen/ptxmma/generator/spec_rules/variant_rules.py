@@ -54,6 +54,9 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 yield from _requirements(context, variant, index, position)
                 yield from _semantics(context, variant, index)
             for variant in representatives(entry, number):
+                if not variant.canonical.startswith(entry.opcode):
+                    message = f"{variant.canonical} does not start with {entry.opcode!r}; give the start of every spelling"
+                    yield from context.once(context.at("instructions", index, "opcode"), message)
                 if entry.operation == "multiply" and (key := layouts.key(variant)) not in seen:
                     seen.add(key)
                     yield from _factors(context, variant, position)

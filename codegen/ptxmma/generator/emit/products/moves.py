@@ -101,7 +101,7 @@ def _load(
 
 
 def _times(entry: Instruction) -> int:
-    """How often the load is repeated."""
+    """The number of times that the load repeats the smallest one."""
     return next(entry.extents[name] for name in entry.variant.ranging)
 
 
