@@ -10,7 +10,7 @@
 # make bench       measure
 # make bench-gpu   time the example kernels against the libraries that are here: needs a Hopper GPU, the CUDA toolkit, PyTorch, CUTLASS=DIR
 # make assemblers  fetch the pinned ptxas releases into .cache/assemblers
-# make differences compare with other projects and record where they differ; CHECKOUTS="CUTLASS=DIR TVM=DIR cccl=DIR cuda-rust=DIR"
+# make differences compare with other projects and record where they differ; CHECKOUTS="NAME=DIR …", as docs/peers.rst names them
 # make evidence    the same, and ask every other witness that is here; REFERENCE=DIR: the manual's text too
 # make corpus      compare the checker with ptxas on PTX of other projects
 # make fuzz        ten minutes of hostile input for the checker

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import ptxmma
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.generator.proven import one_source
 from ptxmma.matrices import pictures
 from shown_sessions import is_shown, printed, sessions
 
@@ -42,6 +44,12 @@ def test_the_refusal_reads_as_shown(root: Path) -> None:
     with pytest.raises(ptxmma.UnknownInstruction) as caught:
         ptxmma.instruction(spelling[1])
     assert f"ptxmma.catalog.instructions.UnknownInstruction: {caught.value}" in text
+
+
+def test_places_with_one_source_are_counted(root: Path, catalog: Catalog) -> None:
+    count = re.search(r"(\d+) layouts and\s+fields of `tcgen05` have one source", (root / "README.md").read_text(encoding="utf-8"))
+    assert count
+    assert int(count[1]) == len(one_source(catalog))
 
 
 def test_commands_import_what_the_tests_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from installed_headers import cutlass
@@ -11,7 +13,14 @@ from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Laid
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.proven import attached
-from ptxmma_proof.peers import cute_descriptors, descriptor_record, mosaic_descriptors, triton_descriptors
+from ptxmma_proof.peers import (
+    cute_descriptors,
+    descriptor_record,
+    dsl_descriptors,
+    mosaic_descriptors,
+    sm107_descriptors,
+    triton_descriptors,
+)
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.descriptor_words import Words
 
@@ -34,11 +43,64 @@ _PTX = """
 def test_the_record_is_of_the_formats_as_they_are(catalog: Catalog) -> None:
     witness = attached(catalog.database)[witnesses.DESCRIPTORS]
     assert witness.run is not None
-    assert not any(tally.differing for tally in witness.run.peers.values())
     lines = {line.layout: line for line in witness.of(Laid)}
-    formats = {each.name: each for each in catalog.database.spec.descriptors if each.family == "tcgen05"}
-    assert lines.keys() == formats.keys()
-    assert all(line.facts == digest.descriptor_format(formats[name]) and not line.differ for name, line in lines.items())
+    formats = {each.name: each for each in catalog.database.spec.descriptors}
+    assert formats.keys() >= lines.keys() >= {name for name, each in formats.items() if each.family == "tcgen05"}
+    assert all(line.facts == digest.descriptor_format(formats[name]) for name, line in lines.items())
+    assert all(line.fields.keys() <= {field.name for field in formats[name].fields} for name, line in lines.items())
+
+
+_DSL = """
+import cutlass  # is not there
+class Tcgen05SmemDesc(Int64):
+    @property
+    def base_offset(self) -> Nothing:
+        return _get_field(self, {low}, 3)
+def _get_field(desc, low, width):
+    return desc.value >> low & (1 << width) - 1
+"""
+
+
+@pytest.mark.parametrize(("low", "differ"), [(49, set()), (50, {"base_offset"})])
+def test_classes_of_the_dsl_are_executed(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: int, differ: set[str]
+) -> None:
+    monkeypatch.setattr(dsl_descriptors, "_CLASSES", {"tcgen05_descriptor": ("Tcgen05SmemDesc", {"base_offset": "base_offset"})})
+    monkeypatch.setattr(dsl_descriptors, "_ENUMERATORS", {})
+    path = tmp_path / dsl_descriptors._FILE
+    path.parent.mkdir(parents=True)
+    path.write_text(_DSL.replace("{low}", str(low)), encoding="utf-8")
+    words = list(dsl_descriptors.compare(catalog, tmp_path))
+    assert [each.subject for each in words][-1] == "Tcgen05SmemDesc.base_offset"
+    assert {field for each in words[:-1] if each.differing for field in each.fields} == differ
+
+
+_UNION = """
+union Sm107MXF4NVF4InstrDescriptor {
+  uint32_t desc_;
+  struct {
+    uint16_t reserved_ : 2,  // bit [ 0, 2) : reserved
+             sparse_flag_ : 1, k_size_upper_ : 1, b_sf_id_ : 2, : 1, a_format_ : 3, b_format_ : 2, sparsity_ver_ : 1, a_negate_ : 1,
+             b_negate_ : 1, a_major_ : 1;
+    uint16_t b_major_ : 1, n_dim_ : 6, scale_format_ : 2, : WIDTH, m_dim_ : 2, a_sf_id_ : 2, k_size_lower_ : 1;
+  };
+};
+"""
+
+
+@pytest.mark.parametrize(("width", "differ"), [("2", set()), ("1", {"m", "scale_a_id", "k"})])
+def test_bits_of_a_union_are_counted(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: str, differ: set[str]
+) -> None:
+    mxf4 = sm107_descriptors._UNIONS["tcgen05_instruction_mxf4"]
+    monkeypatch.setattr(sm107_descriptors, "_UNIONS", {"tcgen05_instruction_mxf4": mxf4})
+    path = tmp_path / sm107_descriptors._FILE
+    path.parent.mkdir(parents=True)
+    path.write_text(_UNION.replace("WIDTH", width), encoding="utf-8")
+    first, second, *widths = sm107_descriptors.compare(catalog, tmp_path)
+    wrong = {question.partition(" ")[0] for each in (first, second) for _, _, question in each.differing}
+    assert wrong == differ
+    assert not [each.subject for each in widths if each.differing]
 
 
 def test_descriptors_are_read_from_ptx() -> None:

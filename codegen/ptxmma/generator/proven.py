@@ -14,6 +14,7 @@ from typing import cast
 
 from ptxmma.catalog import digest, evidence
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, witnesses
+from ptxmma.catalog.evidence.origins import only
 from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Database, Erratum
@@ -162,18 +163,34 @@ def _layouts(
 def _tensor_layouts(catalog: Catalog, witness: Witness) -> dict[str, LayoutEvidence]:
     """The evidence of each layout of tensor memory, and of the registers of its loads and stores."""
     database = catalog.database
-    known = {layout.name: digest.tensor_layout(layout) for layout in database.spec.tensor_layouts}
-    named = {line.layout for line in witness.of(Laid)}
-    known |= {layout.name: digest.register_layout(database, layout) for layout in database.layouts if layout.name in named}
-    return {
-        line.layout: LayoutEvidence(
-            agreeing={peer: len(subjects) for peer, subjects in line.agree.items()},
-            differing=line.differ,
-            stale=(witnesses.TENSOR_MEMORY,) if known[line.layout] != line.facts else (),
+    sources = {layout.name: (layout.source, digest.tensor_layout(layout)) for layout in database.spec.tensor_layouts}
+    reading = {format.family for format in database.spec.descriptors if format.describes == "instruction"}
+    for layout in database.layouts:
+        if layout.family.partition(".")[0] in reading:
+            sources[layout.name] = database.spec.register_layouts[layout.entry].source, digest.register_layout(database, layout)
+    laid = {line.layout: line for line in witness.of(Laid)}
+    found = {}
+    for name, (source, facts) in sources.items() if witness.run is not None else ():
+        line = laid.get(name)
+        found[name] = LayoutEvidence(
+            agreeing={peer: len(subjects) for peer, subjects in line.agree.items()} if line is not None else {},
+            differing=line.differ if line is not None else (),
+            stale=(witnesses.TENSOR_MEMORY,) if line is not None and facts != line.facts else (),
+            origin=only(source, line.agree if line is not None else ()),
         )
-        for line in witness.of(Laid)
-        if line.layout in known
-    }
+    return dict(sorted(found.items()))
+
+
+def one_source(catalog: Catalog) -> dict[str, str]:
+    """The layouts and the fields of descriptors that have one source, each with that source, where other projects were asked."""
+    spec = catalog.database.spec
+    alone = {name: proof.origin for name, proof in evidence.of(catalog.database).by_layout.items()}
+    laid = {line.layout: line for line in attached(catalog.database)[witnesses.DESCRIPTORS].of(Laid)}
+    for format in spec.descriptors:
+        if format.name in laid:
+            fields = laid[format.name].fields
+            alone |= {f"{format.name}.{field.name}": only(field.source, fields.get(field.name, ())) for field in format.fields}
+    return {name: origin for name, origin in alone.items() if origin}
 
 
 def _named(form: OperandForm) -> dict[str, str]:
@@ -197,6 +214,8 @@ def gaps(catalog: Catalog) -> Iterator[str]:
             yield from _gaps(witness, name, proofs, every, [target.name for target in catalog.database.spec.targets])
         elif name == witnesses.ERRATA:
             yield from _errata(witness, catalog.database.spec.errata)
+        elif name == witnesses.DESCRIPTORS and (alone := one_source(catalog)):
+            yield f"{len(alone)} layouts and fields of descriptors have one source: {_few(alone)}"
 
 
 def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruction], targets: Sequence[str]) -> Iterator[str]:

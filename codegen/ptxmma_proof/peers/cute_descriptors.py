@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -10,13 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ptxmma.catalog.descriptors.bits import ones, width_of
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import operand_addresses
-from ptxmma.model import DescriptorField
-from ptxmma_proof.peers import probe
+from ptxmma_proof.peers import descriptor_words, probe
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.sources import Source
 
@@ -45,8 +42,6 @@ _UNIONS = {
 _M_SHIFT = 4
 #: Targets that CuTe does not know yet.
 _NEWER = "sm_107"
-#: Descriptors of each kind that are compared.
-_COUNT = 1000
 #: CuTe's enumerators by our field and value.
 _ENUMERATORS = {
     ("tcgen05_instruction", "kind::f16", "atype"): {"f16": "F16F32Format::F16", "bf16": "F16F32Format::BF16"},
@@ -106,7 +101,7 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
         CompilerError: it refuses the headers.
     """
     codecs = [codec for codec in _codecs(catalog) if codec.format.name in _UNIONS]
-    drawn = {(codec.format.name, codec.kind): list(_drawn(codec)) for codec in codecs}
+    drawn = {(codec.format.name, codec.kind): _drawn(codec) for codec in codecs}
     lines = [_filled(codec, drawn[codec.format.name, codec.kind]) for codec in codecs]
     enumerators = [f"UMMA::{text}" for names in _ENUMERATORS.values() for text in names.values()]
     lines += [f'std::printf("number %d\\n", int({text}));' for text in enumerators]
@@ -127,13 +122,15 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
     for codec in codecs:
         own = drawn[codec.format.name, codec.kind]
         said = [(int(next(words)[0]), bits, f"{codec.kind} {bits:#x}") for bits in own]
-        answers.append(Words("CuTe", codec.format.name, f"{_UNIONS[codec.format.name][0]}, {codec.kind}".rstrip(", "), said))
+        answers.append(
+            Words("CuTe", codec.format.name, f"{_UNIONS[codec.format.name][0]}, {codec.kind}".rstrip(", "), said, _fields(codec))
+        )
     by_name = {(codec.format.name, codec.kind): codec for codec in codecs}
     for (format, kind, field), names in _ENUMERATORS.items():
         codec = by_name[format, kind]
-        cases = {name: stored for case in codec.field(field).cases for name, stored in case.values.items()}
-        said = [(int(next(numbers)[0]), cases[name], f"{field} {name}") for name in names]
-        answers.append(Words("CuTe", format, f"UMMA::{next(iter(names.values())).partition('::')[0]}", said))
+        ours = descriptor_words.numbers(codec.field(field))
+        said = [(int(next(numbers)[0]), ours[name], f"{field} {name}") for name in names]
+        answers.append(Words("CuTe", format, f"UMMA::{next(iter(names.values())).partition('::')[0]}", said, (field,)))
     return [*answers, *_images(catalog, rows["image"])]
 
 
@@ -143,31 +140,15 @@ def _codecs(catalog: Catalog) -> Iterator[Codec]:
         yield from (Codec(spec, format, kind) for kind in format.kinds or ("",))
 
 
-def _drawn(codec: Codec) -> Iterator[int]:
-    """Legal descriptors by chance that CuTe has, too: without the values of newer targets; M of block-scaled products is 128 or 256."""
-    chance = random.Random(f"{codec.format.name} {codec.kind}")
+def _drawn(codec: Codec) -> list[int]:
+    """Legal descriptors by chance, without the values of newer targets."""
+    return list(descriptor_words.drawn(codec, _fields(codec), newer=_NEWER))
+
+
+def _fields(codec: Codec) -> tuple[str, ...]:
+    """The fields that CuTe's union has."""
     members = _UNIONS[codec.format.name][2]
-    choices = [
-        (field, sorted(_of_cute(codec, field)) if field.name in members or field.name.startswith("first_span") else [0])
-        for field in codec.format.fields
-    ]
-    drawn = 0
-    while drawn < _COUNT:
-        bits = sum((chance.choice(numbers) if field.fixed is None else field.fixed) << field.low for field, numbers in choices)
-        if not codec.mistakes(bits):
-            drawn += 1
-            yield bits
-
-
-def _of_cute(codec: Codec, field: DescriptorField) -> set[int]:
-    """The values that a field may hold for the codec's kind on some target that CuTe knows."""
-    if field.name == "m" and field.shift > _M_SHIFT:
-        return {128 >> field.shift, 256 >> field.shift}
-    known = [case for case in field.cases if not case.targets or any(not target.startswith(_NEWER) for target in case.targets)]
-    of_kind = [case for case in known if not case.when or any(codec.kind in when.get("kind", (codec.kind,)) for when in case.when)]
-    if not field.cases or any(not case.values for case in of_kind):
-        return set(range(ones(width_of(field)) + 1))
-    return {stored for case in of_kind for stored in case.values.values()} or {0}
+    return tuple(field.name for field in codec.format.fields if field.name in members or field.name.startswith("first_span"))
 
 
 def _filled(codec: Codec, words: list[int]) -> str:
@@ -201,4 +182,10 @@ def _images(catalog: Catalog, rows: list[list[str]]) -> Iterator[Words]:
         ours = operand_addresses(descriptor, int(x), int(k), element, majorness, database=database)
         theirs = np.array(list(map(int, offsets))).reshape(ours.shape)
         said = [(int(one), int(other), f"element {place}") for place, (one, other) in enumerate(zip(theirs.flat, ours.flat, strict=True))]
-        yield Words("CuTe", "tcgen05_descriptor", f"make_umma_desc, UMMA::Layout_{majorness}_{atom}_Atom, {width} bits", said)
+        yield Words(
+            "CuTe",
+            "tcgen05_descriptor",
+            f"make_umma_desc, UMMA::Layout_{majorness}_{atom}_Atom, {width} bits",
+            said,
+            descriptor_words.IMAGE,
+        )

@@ -8,7 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from ptxmma.catalog import digest
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma_proof.peers import cute_descriptors, headers, mosaic, mosaic_descriptors, probe, triton_compiler, triton_descriptors
+from ptxmma_proof.peers import (
+    cute_descriptors,
+    dsl_descriptors,
+    headers,
+    mosaic,
+    mosaic_descriptors,
+    probe,
+    sm107_descriptors,
+    sources,
+    triton_compiler,
+    triton_descriptors,
+)
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.findings import Findings
@@ -16,19 +27,22 @@ from ptxmma_proof.peers.sources import MissingPeerError, Source
 
 
 def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "nvcc") -> Findings:
-    """Compare the descriptors of a catalog with CuTe's headers, and with the installed Triton and JAX.
+    """Compare the descriptors of a catalog with checkouts of CUTLASS and with the installed Triton and JAX.
 
     Raises:
-        MissingPeerError: CUTLASS's headers, the compiler, Triton or JAX are not there.
+        MissingPeerError: a checkout of CUTLASS, the compiler, Triton or JAX are not there.
         CompilerError: the compiler refuses the headers.
     """
     cutlass, triton, jax = headers.find(given), triton_compiler.find(), mosaic.find()
+    dsl = sources.checkout(given, "CUTLASS")._replace(name=dsl_descriptors.NAME)
+    newer = sources.checkout(given, "CUTLASS-4.8")._replace(name=sm107_descriptors.NAME)
     try:
         answers = cute_descriptors.compare(catalog, cutlass, nvcc)
+        answers += [*dsl_descriptors.compare(catalog, dsl.folder), *sm107_descriptors.compare(catalog, newer.folder)]
     except FileNotFoundError as error:
         raise MissingPeerError(str(error)) from None
     answers += [*triton_descriptors.compare(catalog), *mosaic_descriptors.compare(catalog)]
-    tools = (cutlass.tool(date), probe.tool(nvcc, date), triton.tool(date), jax.tool(date))
+    tools = (cutlass.tool(date), probe.tool(nvcc, date), dsl.tool(date), newer.tool(date), triton.tool(date), jax.tool(date))
     return findings(catalog, answers)._replace(tools=tools)
 
 
@@ -37,15 +51,19 @@ def findings(catalog: Catalog, answers: Iterable[Words]) -> Findings:
     spec = catalog.database.spec
     agree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     differ: dict[str, list[str]] = defaultdict(list)
+    shown: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     known = list(answers)
     for each in known:
         (differ[each.format] if each.differing else agree[each.format][each.peer]).append(each.subject)
+        for field in each.fields if not each.differing else ():
+            shown[each.format, field][each.peer] = None
     lines = [
         witnesses.Laid(
             layout=format.name,
             facts=digest.descriptor_format(format),
             agree={peer: tuple(subjects) for peer, subjects in agree[format.name].items()},
             differ=tuple(differ[format.name]),
+            fields={field.name: tuple(peers) for field in format.fields if (peers := shown[format.name, field.name])},
         )
         for format in spec.descriptors
         if agree[format.name] or differ[format.name]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma_proof.peers import mosaic
+from ptxmma_proof.peers import descriptor_words, mosaic
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.tensor_cases import instruction_codec
 
@@ -33,13 +33,19 @@ def compare(catalog: Catalog) -> Iterator[Words]:
                 if not (sparse and m * ctas < 128):
                     options = {"ctas": ctas, "a_mn": a_mn, "b_mn": b_mn, "sparse": sparse}
                     _ask(catalog, said, (element, result), m, n, options)
-            yield from (Words("JAX", format, f"create_instr_descriptor, {element} and {result}", own) for format, own in said.items())
+            yield from (_words(catalog, format, f"create_instr_descriptor, {element} and {result}", own) for format, own in said.items())
     for element, scale in _SCALED:
         said = {}
         for m, n, ctas, sparse in itertools.product((64, 128), _COLUMNS, (1, 2), _BOTH):
             if n * ctas % 32 == 0 and m * ctas >= 128 and not (sparse and m * ctas == 128 and ctas == 2):
                 _ask(catalog, said, (element, "f32"), m, n, {"ctas": ctas, "sparse": sparse, "scale": scale})
-        yield from (Words("JAX", format, f"_create_scaled_instr_descriptor, {element} with {scale}", own) for format, own in said.items())
+        subject = f"_create_scaled_instr_descriptor, {element} with {scale}"
+        yield from (_words(catalog, format, subject, own) for format, own in said.items())
+
+
+def _words(catalog: Catalog, format: str, subject: str, said: list[tuple[int, int, str]]) -> Words:
+    described = next(each for each in catalog.database.spec.descriptors if each.name == format)
+    return Words("JAX", format, subject, said, descriptor_words.filled(described, (ours for _, ours, _ in said)))
 
 
 def _ask(

@@ -10,7 +10,7 @@ import numpy as np
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import operand_addresses
-from ptxmma_proof.peers import triton_compiler
+from ptxmma_proof.peers import descriptor_words, triton_compiler
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.tensor_cases import Values, instruction_codec
 
@@ -104,9 +104,9 @@ def _product(catalog: Catalog, each: _Product) -> Iterator[Words]:
     fields: dict[str, Any] = {"m": m, "n": n, "dtype": _RESULTS[each.result], "atype": _OURS[each.element], "btype": _OURS[each.element]}
     fields |= {f"{matrix}_majorness": "MN" for matrix, is_mn in (("a", each.a_mn), ("b", each.b_mn)) if is_mn}
     fields |= {"k": str(depth)} if depth * _WIDTHS[each.element] > _USUAL_DEPTH else {}
-    yield Words(
-        "Triton", codec.format.name, subject, [(one.instruction, codec.encode(**fields), f"step {i}") for i, one in enumerate(made)]
-    )
+    ours = codec.encode(**fields)
+    said = [(one.instruction, ours, f"step {i}") for i, one in enumerate(made)]
+    yield Words("Triton", codec.format.name, subject, said, descriptor_words.filled(codec.format, [ours]))
     if each.ctas == 1:
         a = triton_compiler.in_shared(constants["LA"], (m, k))
         b = triton_compiler.in_shared(constants["LB"], (k, n)).T
@@ -125,7 +125,7 @@ def _image(catalog: Catalog, each: _Product, subject: str, words: list[int], num
         ours = operand_addresses(descriptor, theirs.shape[0], depth, element, majorness, database=database) - descriptors[0].start_address
         own = theirs[:, step * depth : (step + 1) * depth]
         said += [(int(own[at]), int(ours[at]), f"step {step}, element {at}") for at in np.ndindex(own.shape)]
-    return Words("Triton", "tcgen05_descriptor", subject, said)
+    return Words("Triton", "tcgen05_descriptor", subject, said, descriptor_words.IMAGE)
 
 
 def _scaled(catalog: Catalog, each: _Scaled) -> Words:
@@ -153,4 +153,4 @@ def _scaled(catalog: Catalog, each: _Scaled) -> Words:
     subject = (
         f"tcgen05_mma_scaled, {each.a} and {each.b} with {each.scale} for {each.vector}, 128 x {each.n} x {each.k}, sm_{each.capability}"
     )
-    return Words("Triton", codec.format.name, subject, said)
+    return Words("Triton", codec.format.name, subject, said, descriptor_words.filled(codec.format, (ours for _, ours, _ in said)))

@@ -67,6 +67,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
     differing: tuple[str, ...] = ()
     atoms: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
+    origin: str = ""
 
     @property
     def status(self) -> str:
@@ -98,12 +99,14 @@ class LayoutEvidence(Entry, frozen=True, kw_only=True):
         agreeing: peer -> how many of its definitions lay an operand out in the same way: ``{"CuTe": 12}``.
         differing: the definitions that do not.
         stale: the answers among these that are outdated.
+        origin: the only source of a layout that no chip has run: ``"the manual"`` or a project; empty where several agree.
     """
 
     executed: tuple[LayoutRuns, ...] = ()
     agreeing: dict[str, int] = msgspec.field(default_factory=dict)
     differing: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
+    origin: str = ""
 
     @property
     def status(self) -> str:

@@ -188,12 +188,14 @@ class Laid(Record, frozen=True, kw_only=True):
         facts: :func:`ptxmma.catalog.digest.tensor_layout` or :func:`ptxmma.catalog.digest.descriptor_format`.
         agree: the peer -> its definitions that lay everything out in the same way.
         differ: definitions of peers that do not.
+        fields: the peers whose definitions show a field of a descriptor in the same bits, by its name.
     """
 
     layout: str
     facts: Digest
     agree: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     differ: tuple[str, ...] = ()
+    fields: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

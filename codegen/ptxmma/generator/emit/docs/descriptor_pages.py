@@ -8,6 +8,7 @@ from ptxmma.catalog import digest
 from ptxmma.catalog.descriptors.bits import spare
 from ptxmma.catalog.descriptors.shared_formats import swizzle_encoding
 from ptxmma.catalog.evidence import LayoutEvidence
+from ptxmma.catalog.evidence.origins import only
 from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables
@@ -50,14 +51,17 @@ def _examples(mask: ColumnMask) -> str:
 
 def _agreeing(format: DescriptorFormat, witness: Witness | None) -> str:
     """The peers that agree about a format."""
-    lines = witness.of(Laid) if witness is not None else ()
-    for line in lines:
-        if line.layout == format.name:
-            counts = {peer: len(subjects) for peer, subjects in line.agree.items()}
-            stale = () if line.facts == digest.descriptor_format(format) else (DESCRIPTORS,)
-            said = evidence_pages.agreement([LayoutEvidence(agreeing=counts, differing=line.differ, stale=stale)])
-            return f"{said} :ref:`Peers <peers>` says what was compared."
-    return ""
+    line = _laid(format, witness)
+    if line is None:
+        return ""
+    counts = {peer: len(subjects) for peer, subjects in line.agree.items()}
+    stale = () if line.facts == digest.descriptor_format(format) else (DESCRIPTORS,)
+    said = evidence_pages.agreement([LayoutEvidence(agreeing=counts, differing=line.differ, stale=stale)])
+    return f"{said} :ref:`Peers <peers>` says what was compared."
+
+
+def _laid(format: DescriptorFormat, witness: Witness | None) -> Laid | None:
+    return next((line for line in witness.of(Laid) if line.layout == format.name), None) if witness is not None else None
 
 
 def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
@@ -69,7 +73,7 @@ def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -
         "kinds": rest.codes(f".{kind}" for kind in format.kinds),
         "agreeing": _agreeing(format, witness),
         "bits": str(format.bits),
-        "table": _table(format),
+        "table": _table(format, _laid(format, witness)),
         "picture": gallery.other(format.name, lambda: _picture(format)),
         "spare": _spare(format),
         "function": rest.code(f"ptxmma_{format.name}_encode"),
@@ -88,12 +92,23 @@ def _range(low: int, width: int) -> str:
     return f"{low + width - 1}:{low}" if width > 1 else str(low)
 
 
-def _table(format: DescriptorFormat) -> str:
+def _table(format: DescriptorFormat, laid: Laid | None) -> str:
     rows = [
-        (bits(field), rest.code(field.name), rest.text(field.title), _values(format, field), rest.source(field.source))
+        (
+            bits(field),
+            rest.code(field.name),
+            rest.text(field.title),
+            _values(format, field),
+            f"{rest.source(field.source)}{_alone(field, laid)}",
+        )
         for field in format.fields
     ]
     return rest.table(("Bits", "Field", "Meaning", "Holds", "Source"), rows)
+
+
+def _alone(field: DescriptorField, laid: Laid | None) -> str:
+    """A mark of a field whose source is the only one."""
+    return "\n\n*one source*" if laid is not None and only(field.source, laid.fields.get(field.name, ())) else ""
 
 
 def _values(format: DescriptorFormat, field: DescriptorField) -> str:

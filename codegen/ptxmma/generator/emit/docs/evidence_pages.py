@@ -174,14 +174,14 @@ def agreement(proofs: Iterable[LayoutEvidence]) -> str:
     stale = " A formula has changed since." if any(proof.stale for proof in known) else ""
     ran = f"run on {_listed([rest.text(chip) for chip in chips])}" if chips else "not run on a chip"
     asked = "No other project agrees" if differing else "Compared with no other project"
-    return f"{_projects(agreeing, alone=not chips) or asked}{differ}; {ran}.{stale}"
+    origins = dict.fromkeys(proof.origin for proof in known if proof.origin)
+    alone = f" One source: {_listed([rest.text(origin) for origin in origins])}." if origins else ""
+    return f"{_projects(agreeing) or asked}{differ}; {ran}.{alone}{stale}"
 
 
-def _projects(agreeing: Counter[str], *, alone: bool) -> str:
-    if not agreeing:
-        return ""
+def _projects(agreeing: Counter[str]) -> str:
     names = [f"{peer} ({count:,} {'definition' if count == 1 else 'definitions'})" for peer, count in agreeing.items()]
-    return f"Agrees with {_listed(names)}" + (", the only witness" if alone and len(names) == 1 else "")
+    return f"Agrees with {_listed(names)}" if names else ""
 
 
 def _listed(words: list[str]) -> str:
