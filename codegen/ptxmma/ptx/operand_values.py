@@ -61,11 +61,13 @@ _CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE, "0.0": ZERO}
 
 
 def of_compact(text: str) -> Value:
-    """The value of an operand as :func:`ptxmma.ptx.lines.compact` writes it: ``4f32``, ``{b32,f32}``, ``[b64]``, ``0``."""
+    """The value of an operand as :func:`ptxmma.ptx.lines.compact` writes it: ``4f32``, ``{b32,f32}``, ``[b64]``, ``pred|pred``, ``0``."""
     if text.startswith("["):
         return Address(_compact_scalar(text[1:-1]))
     if text.startswith("{"):
         return tuple(map(_compact_scalar, text[1:-1].split(",")))
+    if "|" in text:
+        return tuple(map(_compact_scalar, text.split("|")))
     match = VECTOR.fullmatch(text)
     return (match[2],) * int(match[1]) if match else _compact_scalar(text)
 
