@@ -103,6 +103,7 @@ def test_addresses_and_strides_say_what_memory_they_want() -> None:
     load = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
     assert line(load, "p").endswith("multiple of 32 bytes")
     assert "in elements, default 16" in line(load, "stride")
+    assert "default" not in line("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "imm-scale-a")  # PTX always has it
     answer = json.loads(_show(load, "--json"))
     assert [(each["alignment"], each["row_bytes"], each["unit"]) for each in answer["operands"]] == [
         (0, 0, ""), (32, 0, ""), (0, 0, "elements"),

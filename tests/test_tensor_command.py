@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -365,6 +366,20 @@ def test_every_opcode_has_a_product_to_show(catalog: Catalog) -> None:
         product = opcode.resolved(**dict(first.chosen))
         assert in_words(opcode.database.spec, opcode.variant)
         assert describe(product)["instruction_descriptor"]["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"
+
+
+@pytest.mark.parametrize(
+    "opcode", ["mma.cta_group::1.kind::f16", "mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.block16", "mma.ws.cta_group::1.kind::i8"]
+)
+def test_the_commands_that_show_offers_run(opcode: str) -> None:
+    def offered(text: str) -> list[str]:
+        return re.findall(r"^  ptxmma (.+)$", text, re.M)
+
+    (show,) = offered(ask("show", f"tcgen05.{opcode}"))
+    questions = offered(ask(*shlex.split(show)))
+    assert [question.split()[0] for question in questions] == ["layout", "trace", "descriptor"]
+    for question in questions:
+        ask(*shlex.split(question))
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def _operands(answer: Answer) -> list[str]:
 
 
 def _memory(operand: Answer) -> str:
-    """The alignment of an address and the bytes that begin there; what a number counts, and its default."""
+    """The alignment of an address and the bytes that begin there; what a number counts, and what leaving it out means."""
     facts = []
     if operand["alignment"]:
         facts.append(f"multiple of {operand['alignment']} bytes")
@@ -161,7 +161,7 @@ def _memory(operand: Answer) -> str:
         facts.append(f"rows of {operand['row_bytes']} bytes")
     if operand["unit"]:
         facts.append(f"in {operand['unit']}")
-    if operand["default"] is not None:
+    if operand["unit"] and operand["default"] is not None:  # without a unit it is the default of a wrapper, not of PTX
         facts.append(f"default {operand['default']}")
     return ", ".join(facts)
 
@@ -351,4 +351,4 @@ def _questions(instruction: Instruction, answer: Answer) -> list[str]:
 
 
 def _subject(instruction: Instruction, product: Mapping[str, str | int]) -> str:
-    return " ".join([instruction.canonical, *(f"--{name} {value}" for name, value in product.items())])
+    return " ".join([instruction.canonical, *(f"--{name.replace('_', '-')} {value}" for name, value in product.items())])
