@@ -51,7 +51,7 @@ def test_constants(descriptor: int, said: str) -> None:
     assert len(messages) == bool(said), messages
     if said:
         assert messages[0].startswith(f"in the descriptor of B, {said}"), messages
-        assert messages[0].endswith("(PTX ISA 9.7.15.5.2)")
+        assert messages[0].endswith("(PTX ISA 9.7.15.5.2 [9.4: 9.7.17.5.2])")
 
 
 #: How the high half of a descriptor, whose low half nobody knows, comes into %rd1.

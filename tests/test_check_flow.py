@@ -192,7 +192,7 @@ def test_branches_that_need_the_fence_for_different_reasons() -> None:
     assert finding.message == (
         "%f2 was last accessed by an ordinary instruction in line 8, without a wgmma.fence in between; on another path, "
         "%f1 was last accessed by an ordinary instruction in line 11, without a wgmma.fence in between; "
-        "behaviour is undefined (PTX ISA 9.7.15.7.1)"
+        "behaviour is undefined (PTX ISA 9.7.15.7.1 [9.4: 9.7.17.7.1])"
     )
 
 
@@ -213,13 +213,13 @@ def test_messages_say_what_to_do() -> None:
     assert finding.instruction == _MMA.split()[0]
     assert finding.message == (
         "%f1 is used while the wgmma.mma_async of line 7 may still write it: wgmma.wait_group 0 is missing; "
-        "behaviour is undefined (PTX ISA 9.7.15.7.3)"
+        "behaviour is undefined (PTX ISA 9.7.15.7.3 [9.4: 9.7.17.7.3])"
     )
     assert (finding.line, finding.column, finding.length) == (10, 22, 3)
     (finding,) = check(module([_FENCE, _WRITE, _MMA]))
     assert finding.message == (
         "%f1 was last accessed by an ordinary instruction in line 7, without a wgmma.fence in between; "
-        "behaviour is undefined (PTX ISA 9.7.15.7.1)"
+        "behaviour is undefined (PTX ISA 9.7.15.7.1 [9.4: 9.7.17.7.1])"
     )
     (finding,) = check(module([_FENCE, _FROM_REGISTERS, _WRITE_A]))
     assert (

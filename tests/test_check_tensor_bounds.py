@@ -40,7 +40,7 @@ def bounds(*lines: str, kind: str = ".visible .entry") -> list[str]:
     ],
 )
 def test_distances_from_the_allocation(made: str, columns: str) -> None:
-    message = f"columns {columns} are not among the 64 columns that the kernel has allocated (PTX ISA 9.7.16.8.3)"
+    message = f"columns {columns} are not among the 64 columns that the kernel has allocated (PTX ISA 9.7.16.8.3 [9.4: 9.7.18.8.3])"
     assert bounds(_ALLOC, _READ, made, _LOAD) == [message] * bool(columns)
     assert bounds(_READ, made, _LOAD) == []  # allocated elsewhere: at most 512
     assert bounds(_ALLOC, _READ, made, _LOAD, kind=".visible .func") == []
@@ -90,7 +90,8 @@ def test_a_collector_that_is_used_is_filled() -> None:
     def empty(*lines: str, kind: str = ".visible .entry") -> list[str]:
         return said("empty-collector", *lines, kind=kind)
 
-    said_of_a = "no product of the kernel fills this buffer with .collector::a::fill: behaviour is undefined (PTX ISA 9.7.16.10.9.1)"
+    where = "PTX ISA 9.7.16.10.9.1 [9.4: 9.7.18.10.10.1]"
+    said_of_a = f"no product of the kernel fills this buffer with .collector::a::fill: behaviour is undefined ({where})"
     assert empty(_USE) == empty(_USE.replace("lastuse", "use"), _USE) == [said_of_a]
     assert empty(_FILL, _USE) == empty(_USE, _FILL) == []  # a loop may bring the product with ::fill first
     assert empty(_USE.replace("lastuse", "discard"), _F16) == []

@@ -108,7 +108,8 @@ def test_scale_factors_begin_where_all_of_them_fit(vector: str, m: int, fields: 
 
 
 @pytest.mark.parametrize(
-    ("bits", "said"), [(0x0003028100000000, ""), (1 << 63, "in the column mask, bits 63:62 must be 0 (PTX ISA 9.7.16.10.9.3)")]
+    ("bits", "said"),
+    [(0x0003028100000000, ""), (1 << 63, "in the column mask, bits 63:62 must be 0 (PTX ISA 9.7.16.10.9.3 [9.4: 9.7.18.10.10.3])")],
 )
 def test_masks_of_columns(bits: int, said: str) -> None:
     messages = reported(f"mov.b64 %rd2, {bits:#x};", _F16.replace("mma.", "mma.ws.").replace("%p0;", "%p0, %rd2;"))
@@ -191,7 +192,7 @@ def test_without_a_product_only_what_holds_for_all() -> None:
     assert reported(f"mov.b64 %rd1, {_RIGHT:#x};", _F16) == []
     assert reported("mov.b64 %rd1, 0x4000404000010040;", _TENSOR_A) == []
     assert reported("mov.b64 %rd1, 0x0;", "tcgen05.cp.cta_group::1.128x256b [%r0], %rd1;") == [
-        ("descriptor", "in the shared descriptor, version is 0; it is always 1 (PTX ISA 9.7.16.9.2)")
+        ("descriptor", "in the shared descriptor, version is 0; it is always 1 (PTX ISA 9.7.16.9.2 [9.4: 9.7.18.9.2])")
     ]
 
 

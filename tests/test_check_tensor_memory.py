@@ -60,7 +60,7 @@ def test_a_load_that_nothing_follows_needs_no_wait() -> None:
     ):
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{_LOAD}\n{later}\n{_COMMIT}\n{_POLL}\nret;\n}}\n")
         assert (finding.rule, finding.severity) == ("unwaited-tensor-load", severity)
-        assert finding.message == f"the kernel has no tcgen05.wait::ld: {reason} (PTX ISA 9.7.16.6.2.1.2)"
+        assert finding.message == f"the kernel has no tcgen05.wait::ld: {reason} (PTX ISA 9.7.16.6.2.1.2 [9.4: 9.7.18.6.2.1.2])"
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,12 @@ def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:
 def test_a_product_that_is_loaded_is_committed_and_waited_for() -> None:
     said = "the product of line 6 may still write what it reads"
     for lines, message in (
-        ((_F16, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1)"),
-        ((_F16, _POLL, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1)"),
+        ((_F16, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
+        ((_F16, _POLL, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
         (
             (_F16, _COMMIT, _LOAD, _WAIT),
-            f"the kernel waits for no mbarrier: {said}, until that of tcgen05.commit completes (PTX ISA 9.7.16.6.2.1.1)",
+            f"the kernel waits for no mbarrier: {said}, until that of tcgen05.commit completes "
+            "(PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])",
         ),
     ):
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + "\n".join(lines) + "\nret;\n}\n")
@@ -126,7 +127,11 @@ def test_operands_in_shared_memory_need_the_fence_between_proxies() -> None:
     bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd3], 128, [%r4];"
     for reader in (_F16, copy):
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + f"{store}\n{barrier}\n{reader}\nret;\n}}\n")
-        assert (finding.rule, finding.line, finding.message[-33:]) == ("missing-proxy-fence", 8, "is undefined (PTX ISA 9.7.16.6.5)")
+        assert (finding.rule, finding.line, finding.message[-51:]) == (
+            "missing-proxy-fence",
+            8,
+            "is undefined (PTX ISA 9.7.16.6.5 [9.4: 9.7.18.6.5])",
+        )
         assert not rules(store, "fence.proxy.async.shared::cta;", barrier, reader)
         assert not rules(bulk, store, barrier, reader)
         assert not rules(reader, store)

@@ -56,7 +56,7 @@ def _block(text: str, title: str) -> list[str]:
 
 def test_everything_about_an_instruction() -> None:
     text = _show("mma.sp.sync.aligned.row.col.m16n8k32.f32.f16.f16.f32")
-    assert text.startswith(f"{_SPARSE}\nMatrix multiply-accumulate of a warp with a sparse A\ndocumented (9.7.14.6.3)\n")
+    assert text.startswith(f"{_SPARSE}\nMatrix multiply-accumulate of a warp with a sparse A\ndocumented (9.7.14.6.3 [9.4: 9.7.16.6.3])\n")
     assert _block(text, "syntax") == [f"  {_SPARSE} d, a, b, c, e, f"]
     operands = {line.split()[0]: " ".join(line.split()) for line in _block(text, "operands")}
     assert list(operands) == ["d", "a", "b", "c", "e", "f"]
@@ -70,12 +70,12 @@ def test_everything_about_an_instruction() -> None:
         "    lane = ((row & 7) << 2) | ((col >> 1) & 3)",
     ]
     assert _block(text, "metadata")[1] == "  selectors 0..1: two threads of each quad: T0 and T1 for selector 0, T2 and T3 for selector 1"
-    assert _block(text, "requirements") == ["  PTX ISA 7.1, sm_80 (9.7.14.6.3)"]
+    assert _block(text, "requirements") == ["  PTX ISA 7.1, sm_80 (9.7.14.6.3 [9.4: 9.7.16.6.3])"]
     accepted = _block(text, "accepted by")
     assert accepted[0].startswith("  PTX ISA 7.1: sm_80 ")
     assert any(line.startswith("  sm_88: CUDA 13.0 takes it") for line in accepted)
-    assert "  Products and sums have at least single precision. (9.7.14.6.3)" in _block(text, "semantics")
-    assert "  A thread of the warp has exited. (9.7.14.6.3)" in _block(text, "undefined where")
+    assert "  Products and sums have at least single precision. (9.7.14.6.3 [9.4: 9.7.16.6.3])" in _block(text, "semantics")
+    assert "  A thread of the warp has exited. (9.7.14.6.3 [9.4: 9.7.16.6.3])" in _block(text, "undefined where")
     assert any(line.startswith("  .sync: a thread waits") for line in _block(text, "the same for all threads"))
     assert any("prefer that one" in line for line in _block(text, "notes"))
     assert any(
@@ -84,7 +84,7 @@ def test_everything_about_an_instruction() -> None:
     )
     assert any(line.startswith("  run on NVIDIA H200, as one instruction (1 HMMA.SP.16832.F32)") for line in _block(text, "evidence"))
     errata = _block(text, "errata of mma.sp")
-    assert any(line.startswith("  sp-selector-range (9.7.14.6.3, refused). It says: ") for line in errata)
+    assert any(line.startswith("  sp-selector-range (9.7.14.6.3 [9.4: 9.7.16.6.3], refused). It says: ") for line in errata)
     assert not any("sp-kind-dot" in line for line in errata)  # it concerns other forms
     assert _block(text, "computes")[1] == "  8192 operations"
     assert _block(text, "registers of a thread") == ["  17 of 32 bits (d 4, a 4, b 4, c 4, e 1); 13 where d is the addend"]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Protocol
 
+from ptxmma.catalog.citations import elsewhere
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.check import asm_operands, module_targets
 from ptxmma.check.findings import Findings, Severity
@@ -68,6 +69,7 @@ class Checker:
         self._judge = Judge(entries)
         self._headers = Headers(spec, target or "", ptx or "")
         self._catalog = entries
+        self._numbered = elsewhere(spec)
         self._follow = follow
         families = {family for protocol in spec.protocols for family in protocol.families}
         #: The first words of the instructions that are followed through a kernel.
@@ -162,7 +164,7 @@ class Checker:
         if tally.instructions and function.guard and not target:
             tally.add(module_targets.of_guard(self._spec, function.guard, self._judge.judged(function, target)))
         remarks = sorted(tally.remarks, key=lambda pair: (pair[0].token.offset, _SEVERITIES.index(pair[0].severity)))
-        findings = tuple(findings_of(function, remarks, file))
+        findings = tuple(findings_of(function, remarks, file, self._numbered))
         return Findings(tally.instructions, findings, function.uncovered, tally.hidden)
 
 

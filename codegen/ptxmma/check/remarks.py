@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ptxmma.catalog.citations import cited
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.diagnosis import Diagnosis
 from ptxmma.check.findings import Finding, Fix, Severity
@@ -132,12 +133,15 @@ def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
     return elements[fault.element] if fault.element < len(elements) else operand
 
 
-def findings_of(function: Function, remarks: Iterable[tuple[Remark, bytes]], file: str) -> Iterator[Finding]:
-    """Remarks, ascending, with their places in the file; each has the opcode that it is about."""
+def findings_of(function: Function, remarks: Iterable[tuple[Remark, bytes]], file: str, numbered: Mapping[str, str]) -> Iterator[Finding]:
+    """Remarks, ascending, with their places in the file; each has the opcode that it is about.
+
+    ``numbered`` has the numbers of sections, from :func:`ptxmma.catalog.citations.elsewhere`.
+    """
     line = 0
     ignored: tuple[str, ...] = ()
     for remark, opcode in remarks:
-        finding = _finding(function, remark, opcode, file)
+        finding = _finding(function, remark, opcode, file, numbered)
         if finding.line != line:  # each line is read once: it may be long
             line, ignored = finding.line, _ignored(function.line_at(remark.token.offset))
         yield msgspec.structs.replace(finding, ignored=ignored) if ignored else finding
@@ -149,7 +153,7 @@ def _ignored(line: str) -> tuple[str, ...]:
     return tuple(rule for each in comments for rule in ([""] if each["rules"] is None else each["rules"].replace(",", " ").split()))
 
 
-def _finding(function: Function, remark: Remark, opcode: bytes, file: str) -> Finding:
+def _finding(function: Function, remark: Remark, opcode: bytes, file: str, numbered: Mapping[str, str]) -> Finding:
     line, column = function.position(remark.token.offset)
     source, caret = function.source(remark.token.offset)
     text = remark.token.text.decode(errors="replace")
@@ -160,7 +164,7 @@ def _finding(function: Function, remark: Remark, opcode: bytes, file: str) -> Fi
         severity=remark.severity,
         rule=remark.rule,
         instruction=spelling_of(opcode)[:_MOST_OPCODE],
-        message=remark.message,
+        message=cited(remark.message, numbered),
         length=max(1, len(text)),
         source=source,
         caret=caret,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.cli import Failure
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option, product_options, refuse_product, resolved
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ptxmma.catalog.instructions import Instruction
 
@@ -52,8 +53,9 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
         emit(answer)
         return
     status = "documented" if answer["documented"] else "not documented: assemblers accept it, the manual does not have it"
-    click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({answer['source']})")
-    blocks(
+    numbered = elsewhere(catalog_of(database).database.spec)
+    click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({cited(answer['source'], numbered)})")
+    _blocks(
         {
             "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
             "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
@@ -76,8 +78,14 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
             "evidence": _evidence(answer),
             f"errata of {answer['family']}": _errata(answer),
             "more": _questions(instruction, answer),
-        }
+        },
+        numbered,
     )
+
+
+def _blocks(titled: Mapping[str, Sequence[str]], numbered: Mapping[str, str]) -> None:
+    """Print lines under titles, and every section that they cite with its numbers in other releases of the manual."""
+    blocks({title: [cited(line, numbered) for line in lines] for title, lines in titled.items()})
 
 
 def _family(text: str, database: str | None, *, as_json: bool) -> bool:
@@ -102,7 +110,8 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
         return True
     undocumented = answer["instructions"] - answer["documented"]
     counted = f"{answer['instructions']} instructions" + (f", {undocumented} of them not documented" if undocumented else "")
-    click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({', '.join(answer['sources'])})")
+    sources = cited(", ".join(answer["sources"]), elsewhere(known.database.spec))
+    click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({sources})")
     rows = [
         (" ".join(group["types"]), " ".join(group["shapes"]), f"PTX ISA {group['ptx']}", " ".join(group["targets"]))
         for group in answer["types"]

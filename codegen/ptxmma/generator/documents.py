@@ -25,6 +25,7 @@ from ptxmma.model import (
     IsaVersion,
     Protocol,
     RegisterLayout,
+    Section,
     SharedCapacity,
     SharedMemory,
     Space,
@@ -110,6 +111,12 @@ class Errata(Entry, frozen=True, kw_only=True):
     errata: tuple[Erratum, ...]
 
 
+class Sections(Entry, frozen=True, kw_only=True):
+    """Sections of the manual."""
+
+    sections: Annotated[tuple[Section, ...], SOME]
+
+
 class Protocols(Entry, frozen=True, kw_only=True):
     """The order of asynchronous instructions."""
 
@@ -154,6 +161,7 @@ KINDS: dict[str, type[Entry]] = {
     "instruction": InstructionSet,
     "isa_versions": IsaVersions,
     "protocol": Protocols,
+    "sections": Sections,
     "shared_memory": SharedMemory,
     "spaces": Spaces,
     "sparsity": Sparsity,

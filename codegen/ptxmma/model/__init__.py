@@ -43,6 +43,7 @@ from ptxmma.model.memory import (
 )
 from ptxmma.model.protocol import Definition, Lifecycle, Ordering, Protocol, ProxyAccess, Step, Transition
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
+from ptxmma.model.section import Section
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, SharedCapacity, Target, Throughput
@@ -71,7 +72,7 @@ __all__ = [
     "operand_names", "OperandKind", "Padded",
     "Ordering", "Overwriting",
     "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Semantics", "SharedCapacity", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
+    "ReleaseFloor", "Requirement", "Section", "Semantics", "SharedCapacity", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
     "ProductDepth", "ProductLimit", "ProductOption", "ProductScale", "ProductShape", "ProductTypes", "Selection",
     "BoxLimits", "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMapMode", "TensorMapRule",
     "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",

@@ -15,6 +15,7 @@ from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
+from ptxmma.model.section import Section
 from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, SharedCapacity, Target, Throughput
@@ -49,6 +50,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
+    sections: tuple[Section, ...] = ()
 
     def space(self, name: str) -> Space:
         """The space of that name."""

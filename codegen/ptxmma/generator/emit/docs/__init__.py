@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
@@ -62,8 +63,9 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages if path not in _PARTS])))
     first = banner("..", catalog, ["spec/"])
     names = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
+    numbered = elsewhere(spec)
     for path, template, data in pages:
-        text = render(f"docs/{template}.rst.jinja", **(names | data))
+        text = cited(render(f"docs/{template}.rst.jinja", **(names | data)), numbered)
         yield Output(f"{_FOLDER}/{path}.{'txt' if path in _PARTS else 'rst'}", _BLANK_LINES.sub("\n\n", text).rstrip() + "\n")
     yield Output(f"{_FOLDER}/scope.txt", first + "\n" + overview.scope(catalog))
     yield Output(f"{_FOLDER}/headers.txt", first + "\n" + overview.headers(catalog))
