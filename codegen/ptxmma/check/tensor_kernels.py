@@ -71,9 +71,10 @@ RULES: Mapping[str, Rule] = {
     "unwaited-tensor-load": Rule(
         "A kernel waits for its loads from tensor memory.",
         "tcgen05.ld is asynchronous. An instruction that reads a loaded register waits for that register, and orders nothing else (PTX ISA "
-        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store after the load may change the cells before the load has read them. If one "
-        "follows in the text of the kernel, the finding is a warning, otherwise a note. A store that is computed from all loaded registers "
-        "cannot come too early. st.global and other uses of the registers, and tcgen05.dealloc, make no difference.",
+        "9.7.16.6.4.5). A tcgen05 product, copy, shift or store after the load may change the cells before the load has read them; a "
+        "product with .ashift changes A, too: in each 32 lanes a lane receives the row of the next one. If one of these follows in the "
+        "text of the kernel, the finding is a warning, otherwise a note. A store that is computed from all loaded registers cannot come "
+        "too early. st.global and other uses of the registers, and tcgen05.dealloc, make no difference.",
         "Write tcgen05.wait::ld.sync.aligned after the last load, before the registers are used.",
         examples.tensor_kernel(_LOADED, _STORED),
         examples.tensor_kernel(_LOADED, _WAITED, _STORED),
