@@ -332,14 +332,17 @@ def test_the_sql_has_it_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("proofs", "sentence"),
     [
-        ([{"agreeing": {"CuTe": 1}}], "Agrees with CuTe (1 definition), the only witness; not run on a chip."),
+        (
+            [{"agreeing": {"CuTe": 1}, "origin": "CUTLASS"}],
+            "Agrees with CuTe (1 definition); not run on a chip. One source: CUTLASS.",
+        ),
         (
             [{"agreeing": {"CuTe": 1200}}, {"agreeing": {"CuTe": 34, "TVM": 1, "JAX": 2}}],
             "Agrees with CuTe (1,234 definitions), TVM (1 definition) and JAX (2 definitions); not run on a chip.",
         ),
         (
             [{"agreeing": {"CuTe": 2}, "differing": ("an_atom",)}],
-            "Agrees with CuTe (2 definitions), the only witness; ``an_atom`` differs; not run on a chip.",
+            "Agrees with CuTe (2 definitions); ``an_atom`` differs; not run on a chip.",
         ),
         ([{"differing": ("one", "two")}], "No other project agrees; ``one``, ``two`` differ; not run on a chip."),
         (
