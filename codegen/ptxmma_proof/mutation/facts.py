@@ -20,8 +20,8 @@ _WORDS = frozenset(
     {"source", "section", "title", "text", "note", "notes", "undefined", "says", "holds", "known", "earlier", "later", "by", "id", "term"}
     | {"stem", "label", "usual", "document", "example", "releases", "contributors", "unspecified", "steps", "textual", "definitions"}
 )
-#: Documents without facts about instructions: the edition of the spec, and the pinned programs.
-_NO_FACTS = frozenset({"spec", "assemblers"})
+#: Documents without facts about instructions: the edition of the spec, the sections of the manual, and the pinned programs.
+_NO_FACTS = frozenset({"spec", "sections", "assemblers"})
 #: Keys for what the manual prints: a witness in the spec rather than a fact of it.
 _PRINTED = frozenset({"stated", "examples"})
 #: Keys whose values are formulas.
