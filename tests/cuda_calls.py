@@ -178,7 +178,8 @@ class Nvcc:
     def ptx_of(self, source: str, target: str, folder: Path) -> str:
         """The PTX that a source becomes for one target; with PTX as its only output, nvcc has the assembler check it."""
         arch = target.replace("sm_", "compute_")
-        done = self.run(source, "-ptx", "-gencode", f"arch={arch},code={arch}", "-o", "source.ptx", folder=folder)
+        quiet = ["-Xptxas", "--suppress-async-bulk-multicast-advisory-warning"]  # that sm_90a would be faster
+        done = self.run(source, "-ptx", "-gencode", f"arch={arch},code={arch}", *quiet, "-o", "source.ptx", folder=folder)
         said = "\n".join(line for line in done.stderr.splitlines() if "Advisory" not in line)
         assert done.returncode == 0, said[:4000]
         return (folder / "source.ptx").read_text(encoding="utf-8")

@@ -76,7 +76,8 @@ def test_a_tag_adds_its_hint(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -
             if each.accepted_by().get("sm_100a", "99.0") <= compiler.ptx:
                 tags = [recased(each.hints.get(hint.name, "no_hint")) for hint, _ in instruction.possible_hints()]
                 call = next(calls(catalog, instruction))
-                kernels.add(call._replace(immediates=[f"ptxmma::{tag}" for tag in tags]).of(f"ptxmma::{each.identifier}"), each.canonical)
+                immediates = [*call.immediates, *(f"ptxmma::{tag}" for tag in tags)]
+                kernels.add(call._replace(immediates=immediates).of(f"ptxmma::{each.identifier}"), each.canonical)
     assert len(kernels.expected) > 30
     spellings = [spelling for each in kernels.expected.values() for spelling in each]
     assert instructions_in(compiler.ptx_of(kernels.source, "sm_100a", tmp_path), spellings) == kernels.expected
