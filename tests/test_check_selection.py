@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ptxmma.catalog.instructions import catalog
 from ptxmma.check import check
 from ptxmma.check.rule_examples import module
 from ptxmma.check.rules import FINDERS, RULES
@@ -27,12 +28,14 @@ def test_examples(code: str) -> None:
 
 
 def test_a_rule_lives_in_one_module() -> None:
-    """The text of a rule is in a module that reports it, and no other one has the rule, too."""
+    """The text of a rule is in a module that reports it, and no other one has the rule, too; the spec names some that are broken."""
+    protocols = catalog(None).database.spec.protocols
+    in_spec = {each.rule for protocol in protocols for life in protocol.lifecycles for each in life.transitions}
     codes = [code for finder in FINDERS for code in finder.RULES]
     assert sorted(codes) == [*RULES]
     for finder in FINDERS:
         text = Path(finder.__file__ or "").read_text(encoding="utf-8")
-        missing = [code for code in finder.RULES if text.count(f'"{code}"') < 2]
+        missing = [code for code in finder.RULES if text.count(f'"{code}"') < 2 and code not in in_spec]
         assert missing == [code for code in ("debug-build", "emulated") if code in finder.RULES]
 
 

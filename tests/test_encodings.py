@@ -74,7 +74,9 @@ def overlay(tmp_path: Path) -> Callable[..., Path]:
             {"operands": names, "elements": [], "when": {"family": "tcgen06.mma"}, "registers": [register], "source": "1"}
             for register, names in _REGISTERS.items()
         ]
-        documents = {"t6_products": rules, "t6_types": {"kind": "types", "carriers": carriers}, "t6": _SYNTAX}
+        protocol = {"title": "tcgen06", "families": ["tcgen06.mma"], "source": "1"}
+        order = {"kind": "protocol", "protocols": [protocol | {part: [] for part in ("definitions", "steps", "orderings", "proxies")}]}
+        documents = {"t6_products": rules, "t6_types": {"kind": "types", "carriers": carriers}, "t6": _SYNTAX, "t6_order": order}
         for name, data in (documents | ({"t6_descriptors": formats} if formats else {})).items():
             (tmp_path / f"{name}.yaml").write_text(json.dumps(data, indent=1), encoding="utf-8")
         return tmp_path

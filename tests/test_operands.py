@@ -52,7 +52,7 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
     for instruction in catalog.all():
         for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
-            alone: Known = {"of": entry.of, "access": entry.access, "default": entry.default, "uniform": entry.uniform}
+            alone: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
             alone["bracketed"] = any(f"[{operand.name}]" in form.syntax for form in instruction.forms)
             alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
             assert operand == ROLES[entry.kind].operand_type(

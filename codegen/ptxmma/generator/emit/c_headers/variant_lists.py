@@ -95,7 +95,17 @@ def _telling(entry: InstructionSet, types: list[str]) -> list[str]:
 
 
 def _set_name(spec: Spec, members: tuple[Target, ...]) -> str:
-    """The members of a set that include no other member: the set is all that include one of them."""
+    """The lowest members: the set has every target that includes one of them, but for the ones named after WITHOUT.
+
+    Targets that assemblers no longer knew when the instruction came are such exceptions: ``SM_90_WITHOUT_SM_101``.
+    """
     targets, names = requirements.targets_of(spec), {target.name for target in members}
-    least = [target.name for target in members if targets.features(target.name) & names == {target.name}]
-    return c_text.macro("_".join(least)) or "NONE"
+    lowest = _lowest(targets, names)
+    missing = {target.name for target in targets.including(lowest)} - names
+    without = ["WITHOUT", *_lowest(targets, missing)] if missing else []
+    return c_text.macro("_".join([*lowest, *without])) or "NONE"
+
+
+def _lowest(targets: requirements.Targets, names: set[str]) -> list[str]:
+    """The names of targets that include no other of them, in the order of the spec."""
+    return [name for name in targets.by_name if name in names and targets.features(name) & names == {name}]

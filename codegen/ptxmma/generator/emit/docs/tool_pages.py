@@ -49,10 +49,11 @@ def database(catalog: Catalog) -> dict[str, Any]:
             rest.code(table.name),
             rest.code(column.name),
             rest.text(column.type + ("" if not column.nullable else ", or NULL")),
-            rest.text(column.description) + (f" {rest.NOTHING} of {rest.code(column.references)}" if column.references else ""),
+            ": ".join(filter(None, (column.references and f"a row of {rest.code(column.references)}", rest.text(column.description)))),
         )
         for table in tables
         for column in table.columns
+        if column.name != "position"  # the page says what it counts
     )
     rows = ((rest.code(table.name), rest.text(table.description), f"{len(table.rows):,}") for table in tables)
     return {
