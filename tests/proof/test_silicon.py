@@ -195,7 +195,13 @@ def test_fences_and_waits_run_beside_products(catalog: Catalog) -> None:
         return {neighbour.canonical for kernel in kernels(catalog, _TARGET, [family]) for neighbour in kernel.beside(catalog)}
 
     assert beside("mma.sp") == set()
-    ordering = {each.canonical for each in catalog.all() if each.operation == "synchronise" and _TARGET in each.accepted_by()}
+    named = {step.instruction for protocol in catalog.database.spec.protocols if "wgmma" in protocol.families for step in protocol.steps}
+    families = {entry.family for entry in catalog.database.spec.instructions if entry.name in named}
+    ordering = {
+        each.canonical
+        for each in catalog.all()
+        if each.operation == "synchronise" and each.family in families and _TARGET in each.accepted_by()
+    }
     assert beside("wgmma") == ordering
     assert len(ordering) > 3
 
