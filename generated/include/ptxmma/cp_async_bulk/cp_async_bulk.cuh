@@ -197,20 +197,6 @@ PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_16b(shared
 PTXMMA_SM_90_PTX_9_4_ABSENT
 #endif
 
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_32b(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_4_ABSENT
-#endif
-
 // [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
 template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_16b_l2_cache_hint(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask, uint64_t cache_policy)
@@ -219,20 +205,6 @@ PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_16b_l2_cac
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::16b.L2::cache_hint" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
     : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "h"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_32b_l2_cache_hint(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
     : "memory");
 }
 #else
@@ -253,20 +225,6 @@ PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_16b(s
 PTXMMA_SM_90_PTX_9_4_ABSENT
 #endif
 
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_32b(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_4_ABSENT
-#endif
-
 // [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
 template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_16b_l2_cache_hint(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask, uint64_t cache_policy)
@@ -281,10 +239,54 @@ PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_16b_l
 PTXMMA_SM_90_PTX_9_4_ABSENT
 #endif
 
+// PTX ISA 9.4, sm_107f
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_32b(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_shared_cluster_global_multicast_cluster_32b_l2_cache_hint(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_32b(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
 // [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
 template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_32b_l2_cache_hint(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_4_ABSENT
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
 {
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
@@ -292,7 +294,119 @@ PTXMMA_FUNCTION cp_async_bulk_weak_shared_cluster_global_multicast_cluster_32b_l
     : "memory");
 }
 #else
-PTXMMA_SM_90_PTX_9_4_ABSENT
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_cta_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.cta.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_gpu_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.gpu.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_cta_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.cta.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_gpu_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.gpu.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
+template <class Report = no_hint, class Use = void>
+PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
+#ifndef PTXMMA_SM_107F_PTX_9_4_ABSENT
+{
+  PTXMMA_HINT_IS(Report);
+  asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
+    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
+    : "memory");
+}
+#else
+PTXMMA_SM_107F_PTX_9_4_ABSENT
 #endif
 
 // PTX ISA 8.6, sm_100 or newer
@@ -1206,40 +1320,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // [dstMem], [srcMem], size, [mbar], ctaMask
 template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_cta_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.cta.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_16b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask)
 #ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 {
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::16b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
     : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "h"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
     : "memory");
 }
 #else
@@ -1262,40 +1348,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // [dstMem], [srcMem], size, [mbar], ctaMask
 template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_gpu_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.gpu.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_16b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask)
 #ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 {
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::16b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
     : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "h"(ctamask) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_32b_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.b128" PTXMMA_HINT("%5") " [%0], [%1], %2, [%3], %4;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask) PTXMMA_HINTED(Report)
     : "memory");
 }
 #else
@@ -1318,40 +1376,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
 template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_cta_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.cta.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
-template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_16b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask, uint64_t cache_policy)
 #ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 {
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::16b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
     : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "h"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_cluster_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.cluster.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
     : "memory");
 }
 #else
@@ -1374,40 +1404,12 @@ PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 
 // [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
 template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_gpu_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.gpu.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
-template <class Report = no_hint, class Use = void>
 PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_16b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint16_t ctamask, uint64_t cache_policy)
 #ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
 {
   PTXMMA_HINT_IS(Report);
   asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::16b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
     : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "h"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
-    : "memory");
-}
-#else
-PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, [mbar], ctaMask, cache-policy
-template <class Report = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_bulk_relaxed_sys_shared_cluster_global_multicast_cluster_32b_l2_cache_hint_b128(shared_destination dstmem, const void* srcmem, uint32_t size, shared_place<uint64_t> mbar, uint32_t ctamask, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT
-{
-  PTXMMA_HINT_IS(Report);
-  asm volatile("cp.async.bulk.relaxed.sys.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b.L2::cache_hint.b128" PTXMMA_HINT("%6") " [%0], [%1], %2, [%3], %4, %5;" :
-    : "r"(dstmem.address), "l"(srcmem), "r"(size), "r"(mbar.address), "r"(ctamask), "l"(cache_policy) PTXMMA_HINTED(Report)
     : "memory");
 }
 #else
