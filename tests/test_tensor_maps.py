@@ -27,7 +27,7 @@ AGAINST_THE_HEADER = {(rule.argument, rule.need) for rule in MAPS.rules if rule.
 
 @pytest.fixture(scope="module")
 def seen() -> list[Row]:
-    """What a chip with CUDA 13.0 did, a row for each tensor map: the arguments with the driver's numbers, its verdict, and the copy."""
+    """A row for each tensor map given to a chip with CUDA 13.0: arguments with the driver's numbers, its verdict, and the copy."""
     with gzip.open(RECORD, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
@@ -42,7 +42,7 @@ def made(row: Row, kind: Any = BoxGeometry) -> Any:
 
 
 def later(row: Row) -> bool:
-    """Whether a tensor map needs a chip after Hopper."""
+    """Tell whether a tensor map needs a chip after Hopper."""
     types = {entry.value for entry in MAPS.types if entry.targets}
     swizzles = {entry.value for entry in MAPS.swizzles if entry.targets}
     return row["map"]["type"] in types or row["map"]["swizzle"] in swizzles

@@ -98,7 +98,7 @@ def test_types_that_no_family_reads() -> None:
         (("--box", "72x128"), "--box[0] = 72: 72 elements of 16 bits are wider than the 128 bytes"),
         (("--box", "72x128"), "the nearest legal one is 64"),
         (("--box", "64"), "--box has 1 entries; it takes 2"),
-        (("--box", "64by8"), "'64by8' is no list of integers; write 64x128"),
+        (("--box", "64by8"), "'64by8' is not a list of integers; write 64x128"),
         (("--box", "64x8", "--at", "3,0"), "--at[0] = 3: 3 elements of 16 bits are not whole 16 bytes: the copy traps"),
         (("--box", "64x8", "--destination", "64"), "--destination = 64"),
         (("--box", "64x8", "--element", "64,0"), "d0 = 64 is out of range: 0..63"),

@@ -189,7 +189,7 @@ def test_checkouts_are_named_with_their_commit(tmp_path: Path) -> None:
     (found,) = sources.checkouts([f"TVM={tmp_path}@0123456789abcdef"]).values()
     assert found.tool("2026-01-01") == witnesses.Tool(kind="peer", name="TVM", version="0123456789ab", date="2026-01-01")
     for text, said in (
-        (f"TVM={tmp_path}", "no checkout: say which commit"),
+        (f"TVM={tmp_path}", "not a checkout: say which commit"),
         ("TVM", "is not NAME=DIR"),
         ("TVM=/nowhere", "is not NAME=DIR"),
     ):

@@ -23,7 +23,7 @@ def _numbers(value: object) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in re.split("[x,]", str(value)))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no list of integers; write 64x128 or 64,128, the innermost dimension first") from None
+        raise click.BadParameter(f"{value!r} is not a list of integers; write 64x128 or 64,128, the innermost dimension first") from None
 
 
 def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:

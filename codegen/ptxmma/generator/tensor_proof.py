@@ -147,7 +147,7 @@ def _read(placed: TensorPlaces) -> list[tuple[str, int]]:
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
     """Operands without a layout or with two, and the first fault of each layout.
 
-    A layout is unused, has no room for a matrix, is no sum of digits, leads outside, or puts two things at one place.
+    A layout is unused, has no room for a matrix, is not a sum of digits, leads outside, or puts two things at one place.
     """
     wrong, used, every = set[str](), set[str](), list[TensorPlaces]()
     reported: dict[object, Problem] = {}

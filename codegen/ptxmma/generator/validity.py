@@ -19,7 +19,7 @@ Predicate = Callable[[Any], bool]
 
 def _type(names: str | list[str]) -> Predicate:
     types = {_TYPES[name] for name in ([names] if isinstance(names, str) else names)}
-    return lambda data: type(data) in types  # True is no integer
+    return lambda data: type(data) in types  # type() and not isinstance: True is an int
 
 
 def _any_of(schemas: list[Schema]) -> Predicate:

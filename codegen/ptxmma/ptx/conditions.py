@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ptxmma.ptx import literals
 
-#: A comparison of the values that paths are told apart by.
+#: A comparison of the values that tell paths apart.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
 _TESTS: dict[bytes, Callable[[int, int], bool]] = {
     **{name: getattr(operator, name.decode()) for name in (b"eq", b"ne", b"lt", b"le", b"gt", b"ge")},
@@ -38,8 +38,8 @@ class Value(NamedTuple):
     Attributes:
         text: the expression that computes it; the register itself where it changes.
         causes: the special registers and parameters that it is computed from, and kinds of others.
-        changes: whether it may be another one at another execution.
-        polled: whether it says that an mbarrier has completed a phase, which may happen at any time.
+        changes: true if another execution may give another value.
+        polled: true if the value says that an mbarrier has completed a phase, which may happen at any time.
     """
 
     text: bytes

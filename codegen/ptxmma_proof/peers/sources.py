@@ -56,7 +56,7 @@ def checkouts(texts: Iterable[str]) -> dict[str, Source]:
             raise ValueError(f"{text!r} is not NAME=DIR with a folder DIR")
         version = commit or _commit(folder)
         if not version:
-            raise ValueError(f"{folder} is no checkout: say which commit it is, with {name}={folder}@COMMIT")
+            raise ValueError(f"{folder} is not a checkout: say which commit it is, with {name}={folder}@COMMIT")
         found[name] = Source(name, folder, version[:_DIGITS])
     return found
 

@@ -188,7 +188,7 @@ class TensorFragment(msgspec.Struct, frozen=True):
         )
 
     def _called(self) -> dict[str, str]:
-        """The axes by common names: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies are no axis."""
+        """The axes by common names: blocks of A or chunks are columns of a matrix, blocks of B rows, and copies have no axis."""
         axes = self.places.axes
         lacking, other = ([name for name in one if name not in two] for one, two in ((PLANE, axes), (axes, PLANE)))
         called = {axis: axis for axis in axes} | dict.fromkeys(self.places.apart, COPY)

@@ -200,7 +200,7 @@ class Sink(Role):
     varies = True
 
     def describe(self, context: Context) -> Known:  # noqa: ARG002  # all are alike
-        """It is no register."""
+        """Return nothing: it takes no register."""
         return {"takes_register": False}
 
     def text(self, operand: Operand) -> str:

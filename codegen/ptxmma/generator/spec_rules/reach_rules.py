@@ -87,7 +87,7 @@ def unreached(context: RuleContext, conditions: Sequence[Condition], everything:
 
 
 def _ignored(context: RuleContext, index: int) -> Iterator[Problem]:
-    """Modifiers that assemblers ignore anywhere are no part of the instructions for which they ignore them."""
+    """Modifiers that assemblers ignore anywhere do not belong to the instructions for which they ignore them."""
     entry = context.spec.instructions[index]
     spelled = {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
     for number, ignored in ((number, each) for number, each in enumerate(entry.ignored) if not each.behind):

@@ -95,8 +95,8 @@ export class DescriptorPart {
       return made;
     };
     const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
-    const behind = Number(values.start_address) - (other?.start ?? 0);
-    const note = behind > 0 ? `It starts ${behind} bytes behind the image, which begins where the swizzle pattern does.` : "The image has another one.";
+    const distance = Number(values.start_address) - (other?.start ?? 0);
+    const note = distance > 0 ? `It starts ${distance} bytes after the image, which begins where the swizzle pattern does.` : "The image has another one.";
     fill(this.fields, fieldTable(explained, editor), other && h("p", { class: "row" }, note, back));
   }
 
