@@ -100,10 +100,10 @@ def ask(seen: Sighting, target: str, assembler: Assembler) -> str:
     return ACCEPTED if done.accepted else done.said[0].text
 
 
-def misjudged(catalog: Catalog) -> Iterator[tuple[Sighting, str]]:
+def misjudged(catalog: Catalog, sightings: Iterable[Sighting]) -> Iterator[tuple[Sighting, str]]:
     """The sightings that ``ptxmma check`` judges otherwise, with the target, each of the last release that knows the target."""
     checked = legality.Legality(catalog)
-    ranges = {seen: _RANGE.fullmatch(seen.tool) for seen in evidence.of(catalog.database).sightings if seen.database}
+    ranges = {seen: _RANGE.fullmatch(seen.tool) for seen in sightings if seen.database}
     last = {seen: match[2] or match[1] for seen, match in ranges.items() if match}
     newest = max(last.values(), key=Version, default="")
     until = {target.name: target.until or newest for target in catalog.database.spec.targets}

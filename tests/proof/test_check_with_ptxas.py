@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 from installed_headers import cutlass
 
+from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import register, vector
@@ -31,7 +32,7 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     """
     checker = Checker(follow=False)
     left = []
-    for seen, _ in errata.misjudged(catalog):
+    for seen, _ in errata.misjudged(catalog, evidence.of(catalog.database).sightings):
         line = errata.line(seen)
         registers = dict.fromkeys(re.findall(r"%(\w+)_\d+", line))
         text = ".entry k() {" + "".join(f".reg .{bank} %{bank}_<512>; " for bank in registers) + f"{line}\n}}"

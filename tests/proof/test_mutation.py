@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from ptxmma import paths
@@ -70,6 +71,14 @@ def test_the_chip_contradicts_another_layout(whole: Trial) -> None:
     col = whole.documents[number].data["register_layouts"][0]["at"]["col"]
     mutant = Mutant("it", number, ("register_layouts", 0, "at", "col"), col, col)
     assert whole.judge(mutant).by == SURVIVED  # the same formula in other words
+
+
+def test_answers_about_errata_contradict_a_rule(whole: Trial) -> None:
+    sighted = whole.witnesses["assemblers on errata"]
+    assert sighted(whole.catalog) == ""
+    spec = whole.catalog.database.spec
+    without = msgspec.structs.replace(spec, errata=())
+    assert sighted(Catalog(msgspec.structs.replace(whole.catalog.database, spec=without))).startswith("ptxas ")
 
 
 def test_errata_have_mutants_and_words_have_none(every: dict[str, Mutant]) -> None:

@@ -26,6 +26,7 @@ from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.assembled import Assembled
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
 from ptxmma_proof.mutation.replayed import Replayed
+from ptxmma_proof.mutation.sighted import Sighted
 from ptxmma_proof.peers import compared, recorded
 from ptxmma_proof.questions import Progress, quiet
 
@@ -143,6 +144,7 @@ class Trial:
             "CuTe": _cute,
             "assemblers": Assembled(self.catalog, spec / "evidence").contradiction,
             "chip": Replayed(self.catalog, spec / "evidence").contradiction,
+            "assemblers on errata": Sighted(self.catalog, spec / "evidence").contradiction,
         }
         for name, contradiction in self.witnesses.items():
             if fact := contradiction(self.catalog):
