@@ -495,11 +495,11 @@ def test_the_image_is_that_of_the_descriptor(catalog: Catalog, page: Any) -> Non
     field = functools.partial(page.get_by_label, exact=True)
     assert [field(label).input_value() for label in ("Start", "LBO", "SBO")] == ["2048", "16", "512"]
     assert page.get_by_role("tabpanel").get_by_text("at 2048 · LBO 16, SBO 512").is_visible()
-    assert page.get_by_role("button", name="That of the image").count() == 0
+    assert page.get_by_role("button", name="The image's own").count() == 0
     field("Descriptor").fill(f"{bits + 2:#018x}")
     page.keyboard.press("Enter")
     assert "It starts 32 bytes after the image" in page.get_by_text("bytes after the image").inner_text()
-    page.get_by_role("button", name="That of the image").click()
+    page.get_by_role("button", name="The image's own").click()
     assert Descriptor.decode(int(field("Descriptor").input_value(), 16)).start_address == 0
 
 

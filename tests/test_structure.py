@@ -7,7 +7,7 @@ import functools
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -119,6 +119,8 @@ def test_the_product_runs_without_its_proof() -> None:
 # --- English -------------------------------------------------------------------------------------------------------------------
 
 _FILES = [path for folder in (_SOURCE, _PROOF) for path in sorted(folder.rglob("*.py"))]
+_SCRIPTS = [path for ending in ("js", "ts") for path in sorted((_SOURCE / "generator" / "templates" / "javascript").rglob(f"*.{ending}"))]
+_SPEC = sorted((paths.CHECKOUT / "spec").rglob("*.yaml"))
 
 _FAULTS = {
     "begins as an indirect question; begin with a noun or a verb": re.compile(
@@ -159,14 +161,38 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             block = []
 
 
-@pytest.mark.parametrize("package", sorted({_package(path) for path in _FILES}))
-def test_english_is_plain(package: str) -> None:
-    faults = [
+def _faults(path: Path, texts: Iterable[tuple[int, str]]) -> list[str]:
+    """The faults of a file's texts, each with its place."""
+    return [
         f"{path.relative_to(paths.CHECKOUT)}:{line}: {fault}: {found[0].strip()!r}"
-        for path in _FILES
-        if _package(path) == package
-        for line, text in _texts(path)
+        for line, text in texts
         for fault, pattern in _FAULTS.items()
         if (found := pattern.search(text))
     ]
+
+
+@pytest.mark.parametrize("package", sorted({_package(path) for path in _FILES}))
+def test_english_is_plain(package: str) -> None:
+    files = [path for path in _FILES if _package(path) == package]
+    assert not (faults := [fault for path in files for fault in _faults(path, _texts(path))]), "\n".join(faults)
+
+
+#: A comment of JavaScript and TypeScript; addresses in texts have slashes, too.
+_SCRIPT_COMMENT = re.compile(r"/\*\*?\s(.*?)\*/|(?<![:\"'`])// (.*?)$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", _SCRIPTS, ids=lambda path: str(path.name))
+def test_english_of_scripts_is_plain(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    comments = ((text.count("\n", 0, found.start()) + 1, (found[1] or found[2]).strip("* \n")) for found in _SCRIPT_COMMENT.finditer(text))
+    assert not (faults := _faults(path, comments)), "\n".join(faults)
+
+
+def test_english_of_the_spec_is_plain() -> None:
+    """The comments and the texts of every document; the keys are the model's."""
+    faults = []
+    for path in _SPEC:
+        lines = [re.sub(r"\b\w+:(?= )|^\s*#", "", line).strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        faults += _faults(path, enumerate(lines, 1))
+    assert _SPEC
     assert not faults, "\n".join(faults)

@@ -27,20 +27,55 @@ if TYPE_CHECKING:
     from ptxmma.matrices.shared.tensor_map import TensorMap
 
 __all__ = [
-    "Conversion", "Emulated", "IllegalProductError", "Instruction", "Metadata", "Moved", "Operand", "OperandForm", "Product",
-    "RegisterOperand", "Scales", "TensorEmulated", "TensorMap", "TensorOperand", "UnknownInstruction", "convert", "descriptors", "emulate",
-    "instruction", "instructions", "interop", "matmul", "pack_bytes", "scaling", "shared_memory", "sparse", "unpack_bytes", "__version__",
-]  # fmt: skip
+    "Conversion",
+    "Emulated",
+    "IllegalProductError",
+    "Instruction",
+    "Metadata",
+    "Moved",
+    "Operand",
+    "OperandForm",
+    "Product",
+    "RegisterOperand",
+    "Scales",
+    "TensorEmulated",
+    "TensorMap",
+    "TensorOperand",
+    "UnknownInstruction",
+    "convert",
+    "descriptors",
+    "emulate",
+    "instruction",
+    "instructions",
+    "interop",
+    "matmul",
+    "pack_bytes",
+    "scaling",
+    "shared_memory",
+    "sparse",
+    "unpack_bytes",
+    "__version__",
+]
 
 #: Names that are imported when they are first asked for: each with the module that has it, or that it is.
 _ON_DEMAND = {
-    "Emulated": "matrices.emulator", "TensorEmulated": "matrices.emulator", "Moved": "matrices.emulator", "emulate": "matrices.emulator",
-    "descriptors": "matrices.descriptors", "interop": "catalog.layouts.interop",
-    "pack_bytes": "matrices.packed_bytes", "unpack_bytes": "matrices.packed_bytes",
-    "Conversion": "catalog.conversion", "convert": "catalog.conversion",
-    "Product": "matrices.products.whole", "matmul": "matrices.products.whole", "scaling": "matrices.scaling",
-    "TensorMap": "matrices.shared.tensor_map", "shared_memory": "matrices.shared_memory", "sparse": "matrices.sparse",
-}  # fmt: skip
+    "Emulated": "matrices.emulator",
+    "TensorEmulated": "matrices.emulator",
+    "Moved": "matrices.emulator",
+    "emulate": "matrices.emulator",
+    "descriptors": "matrices.descriptors",
+    "interop": "catalog.layouts.interop",
+    "pack_bytes": "matrices.packed_bytes",
+    "unpack_bytes": "matrices.packed_bytes",
+    "Conversion": "catalog.conversion",
+    "convert": "catalog.conversion",
+    "Product": "matrices.products.whole",
+    "matmul": "matrices.products.whole",
+    "scaling": "matrices.scaling",
+    "TensorMap": "matrices.shared.tensor_map",
+    "shared_memory": "matrices.shared_memory",
+    "sparse": "matrices.sparse",
+}
 
 
 def __dir__() -> list[str]:

@@ -781,7 +781,7 @@ export const database = {
    ["to","type of the elements in tensor memory, where they are expanded"],
    ["from","type of the elements in shared memory, where they are expanded"],
    ["shape","lanes and bits of each, and how often they are repeated along the columns"],
-   ["pack","each column has 16 bits in its lower half; those of two neighbours share a register","pack::16b"],
+   ["pack","each column has 16 bits in its lower half; two neighbours share a register","pack::16b"],
    ["element","what a column holds; not spelt"],
    ["op","which of the columns"],
    ["abs","absolute values are compared"],
@@ -5104,7 +5104,7 @@ export const database = {
      ],
      [
       "scales_b",
-      "scale factors of B; each CTA of a pair has those of all columns",
+      "scale factors of B; each CTA of a pair has the factors of all columns",
       "tensor-scales",
       "cta_group=cta_group::1 m=128 blocks=1|2|3|4|6; cta_group=cta_group::2 m=256 blocks=1|2|3|4|6; cta_group=cta_group::1 m=128 blocks=8 n=128|256; cta_group=cta_group::2 m=256 blocks=8 n=128|256",
       {"col":"n","block":"blocks","copy":"4","peer":"ctas"},
@@ -5123,7 +5123,7 @@ export const database = {
      ],
      [
       "scales_a_pair",
-      "scale factors of A of M = 128 in a pair: each CTA has those of half of the rows",
+      "scale factors of A of M = 128 in a pair: each CTA has the factors of half of the rows",
       "tensor-scales",
       "name=tcgen05.mma cta_group=cta_group::2 m=128 scale_a_lanes=|32",
       {"row":"m","block":"blocks","copy":"4"},
@@ -5137,7 +5137,7 @@ export const database = {
      ],
      [
       "scales_b_pair",
-      "scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to 127",
+      "scale factors of B of M = 128 in a pair: the factors of the second half of the columns lie in lanes 64 to 127",
       "tensor-scales",
       "name=tcgen05.mma cta_group=cta_group::2 m=128 n=64|128|192|256",
       {"col":"n","block":"blocks","copy":"2","peer":"ctas"},

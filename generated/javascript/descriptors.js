@@ -64,7 +64,7 @@ export function describedFamilies(bits) {
   return marked.length ? marked : every;
 }
 
-/** What the database says of shared memory as its first family reads it; undefined where it says nothing. */
+/** The shared memory of the database as its first family reads it; undefined where there is none. */
 export const memoryFacts = sharedMemoryOf();
 
 /**

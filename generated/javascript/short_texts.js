@@ -44,7 +44,7 @@ export function recordsOf({ columns, rows }) {
 const readConditions = new Map();
 
 /**
- * Whether some facts meet a condition: `m=64|128 shape=x1; m=256` asks for m of 64 or 128 with the shape x1, or for m of 256.
+ * Return whether some facts meet a condition: `m=64|128 shape=x1; m=256` asks for m of 64 or 128 with the shape x1, or for m of 256.
  * @param {string | undefined} text without one there is nothing to meet
  * @param {Record<string, string | number>} facts
  * @returns {boolean}

@@ -98,7 +98,7 @@ export function wrapperCall(instruction, form) {
 }
 
 /**
- * What a function takes, as a variable: `float d[4]` for `float (&d)[#]`.
+ * The parameter of a function as a variable: `float d[4]` for `float (&d)[#]`.
  * @param {Operand} operand
  * @returns {string}
  */
@@ -108,7 +108,7 @@ function declarationOf(operand) {
 }
 
 /**
- * Whether an operand is written as a number.
+ * Return whether an operand is written as a number.
  * @param {Operand} operand
  * @returns {boolean}
  */
@@ -126,7 +126,7 @@ function constantOf(operand) {
 }
 
 /**
- * Whether PTX has an operand as a list of registers in braces.
+ * Return whether PTX has an operand as a list of registers in braces.
  * @param {Operand} operand
  * @returns {boolean}
  */
@@ -229,7 +229,7 @@ function wordsOf(name) {
 // --- tables --------------------------------------------------------------------------------------------------------------
 
 /**
- * What stands in a cell beside the lane: `r1 a3`; an element that fills its register needs no second name.
+ * The text of a cell beside the lane: `r1 a3`; an element that fills its register needs no second name.
  * @param {Place} place
  * @param {Arrangement} table
  * @returns {string}

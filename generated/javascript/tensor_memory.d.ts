@@ -236,7 +236,7 @@ export function scales_a_128_lanes(row: number, block: number, scale_id?: number
 export function scales_a_128_lanes_inverse(cta: number, lane: number, column: number, bit: number, scale_id?: number): [row: number, block: number];
 
 /**
- * Scale factors of B; each CTA of a pair has those of all columns.
+ * Scale factors of B; each CTA of a pair has the factors of all columns.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.
  * `copy`, `peer`, `scale_id` may be left out: 0.
@@ -255,7 +255,7 @@ export function scales_b(col: number, block: number, n: number, copy?: number, p
 export function scales_b_inverse(cta: number, lane: number, column: number, bit: number, n: number, scale_id?: number): [col: number, block: number, copy: number, peer: number];
 
 /**
- * Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+ * Scale factors of A of M = 128 in a pair: each CTA has the factors of half of the rows.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.
  * `copy`, `scale_id` may be left out: 0.
@@ -272,7 +272,7 @@ export function scales_a_pair(row: number, block: number, copy?: number, scale_i
 export function scales_a_pair_inverse(cta: number, lane: number, column: number, bit: number, scale_id?: number): [row: number, block: number, copy: number];
 
 /**
- * Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to 127.
+ * Scale factors of B of M = 128 in a pair: the factors of the second half of the columns lie in lanes 64 to 127.
  *
  * Counted from the operand's address. -> cta, lane, column, bit.
  * `copy`, `peer`, `scale_id` may be left out: 0.

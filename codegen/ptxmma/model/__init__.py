@@ -59,22 +59,3 @@ from ptxmma.model.tensor_product import (
     TensorProducts,
 )
 from ptxmma.model.version import Version
-
-__all__ = [
-    "Lifecycle",
-    "Transition",
-    "COPY", "REGISTERS", "WINDOW", "Accumulation", "Banks", "BlockFormat", "BlockScaling", "CanonicalLayout", "Carrier", "Case", "Cases",
-    "Choice", "ColumnMask", "Condition", "CoordinateSize",
-    "Container", "Database", "Definition", "DescriptorField", "DescriptorFormat", "ElementType", "Entry",
-    "Erratum", "Example", "Extents", "Facts", "Fault", "FieldCase", "Fill", "Form", "Granularity", "Hint", "HintValue", "Ignored",
-    "InstructionSet", "Interleave",
-    "Gpu", "IsaVersion", "Kind", "Layout", "LayoutDigits", "Majorness", "MaskExample", "matches", "Observation",
-    "operand_names", "OperandKind", "Padded",
-    "Ordering", "Overwriting",
-    "Protocol", "ProxyAccess", "Quirk", "Qualifier", "QualifierDefault", "Range", "Rate", "RegisterLayout", "RegisterType",
-    "ReleaseFloor", "Requirement", "Section", "Semantics", "SharedCapacity", "SharedMemory", "Space", "Spec", "SuspicionRule", "Suspicions",
-    "ProductDepth", "ProductLimit", "ProductOption", "ProductScale", "ProductShape", "ProductTypes", "Selection",
-    "BoxLimits", "Stated", "Statement", "Step", "Swizzle", "Target", "TensorKind", "TensorLayout", "TensorMapMode", "TensorMapRule",
-    "TensorMaps", "TensorMapSwizzle", "TensorMapType", "TensorProducts",
-    "Throughput", "Types", "UnknownPlace", "Version",
-]  # fmt: skip

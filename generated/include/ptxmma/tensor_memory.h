@@ -555,7 +555,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_128_lanes_block(
 }
 
 /*
- * Scale factors of B; each CTA of a pair has those of all columns.
+ * Scale factors of B; each CTA of a pair has the factors of all columns.
  * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `peer`, `scale_id` may be
  * left out: 0. `n`: N of the product.
  * Source: 9.7.16.10.7.3.
@@ -636,7 +636,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_b_peer(
 }
 
 /*
- * Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+ * Scale factors of A of M = 128 in a pair: each CTA has the factors of half of the rows.
  * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `scale_id` may be left
  * out: 0.
  * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.
@@ -701,8 +701,8 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tensor_scales_a_pair_copy(
 }
 
 /*
- * Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to
- * 127.
+ * Scale factors of B of M = 128 in a pair: the factors of the second half of the columns lie in
+ * lanes 64 to 127.
  * Counted from the operand's address. -> cta, lane, column, bit. `copy`, `peer`, `scale_id` may be
  * left out: 0. `n`: N of the product.
  * Source: CuTe, tmem_sf_frg; JAX, async_copy_scales_smem_to_tmem.

@@ -326,7 +326,7 @@ def scales_a_128_lanes_inverse(cta, lane, column, bit, scale_id=0):
 
 
 def scales_b(col, block, n, copy=0, peer=0, scale_id=0):
-    """Scale factors of B; each CTA of a pair has those of all columns.
+    """Scale factors of B; each CTA of a pair has the factors of all columns.
 
     Counted from the operand's address. -> cta, lane, column, bit.
     ``copy``, ``peer``, ``scale_id`` may be left out: 0.
@@ -355,7 +355,7 @@ def scales_b_inverse(cta, lane, column, bit, n, scale_id=0):
 
 
 def scales_a_pair(row, block, copy=0, scale_id=0):
-    """Scale factors of A of M = 128 in a pair: each CTA has those of half of the rows.
+    """Scale factors of A of M = 128 in a pair: each CTA has the factors of half of the rows.
 
     Counted from the operand's address. -> cta, lane, column, bit.
     ``copy``, ``scale_id`` may be left out: 0.
@@ -381,7 +381,7 @@ def scales_a_pair_inverse(cta, lane, column, bit, scale_id=0):
 
 
 def scales_b_pair(col, block, n, copy=0, peer=0, scale_id=0):
-    """Scale factors of B of M = 128 in a pair: those of the second half of the columns in lanes 64 to 127.
+    """Scale factors of B of M = 128 in a pair: the factors of the second half of the columns lie in lanes 64 to 127.
 
     Counted from the operand's address. -> cta, lane, column, bit.
     ``copy``, ``peer``, ``scale_id`` may be left out: 0.

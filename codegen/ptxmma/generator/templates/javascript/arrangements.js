@@ -1,4 +1,4 @@
-/** How the matrix of an operand is spread over the registers of the threads, as `ptxmma.matrices.arrangements` says it. */
+/** The matrix of an operand in the registers of the threads, as `ptxmma.matrices.arrangements` has it. */
 
 import { inverseMap, runsOf } from "./bit_maps.js";
 

@@ -1,4 +1,4 @@
-/** What accesses of a warp to shared memory cost, as `ptxmma.matrices.shared.accesses` counts it. */
+/** The cost of a warp's accesses to shared memory, as `ptxmma.matrices.shared.accesses` counts it. */
 
 import { applyMap } from "./bit_maps.js";
 import { database } from "./database.js";

@@ -110,7 +110,7 @@ function gatheredTerm(run, width) {
   const below = run.source > 0;
   if (down >= 0) {
     const moved = down ? `${run.name} >> ${down}` : run.name;
-    // What lies below the run falls off the end only if the run lands at bit 0.
+    // Bits below the run fall off the end only if the run lands at bit 0.
     if (!above && !(below && run.target > 0)) return moved;
     return `${down ? `(${moved})` : moved} & ${mask * 2 ** run.target}`;
   }

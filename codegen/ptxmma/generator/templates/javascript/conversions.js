@@ -14,7 +14,7 @@ const QUAD_BITS = 2;
 const GROUPS = ["cta", "warp"];
 
 /**
- * What brings the elements of one operand's registers to the registers of another; undefined where one has no elements in registers.
+ * The way that brings the elements of one operand's registers to the registers of another; undefined where one has no elements in registers.
  * @param {Operand} source
  * @param {Operand} target
  * @param {boolean} transpose the target holds the transposed matrix
@@ -54,7 +54,7 @@ export function elementAt(side, place) {
 }
 
 /**
- * How many bits a part of a place has: `i`, `lane`, `warp`.
+ * The bits of a part of a place: `i`, `lane`, `warp`.
  * @param {ConversionSide} side
  * @param {string} name
  */
@@ -207,7 +207,7 @@ function alongOrder(target, origin) {
 }
 
 /**
- * For each number along that axis of the target, that of the source.
+ * The number along the axis of the source for each number along it in the target.
  * @param {ConversionSide} target
  * @param {string[]} along
  * @param {Map<string, string>} origin

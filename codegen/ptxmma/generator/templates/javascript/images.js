@@ -35,7 +35,7 @@ export function elementsTogether(facts, type, padded) {
 }
 
 /**
- * Where a whole matrix lies in a canonical layout.  The dimension that the majorness names is contiguous; it is cut into panels as wide
+ * The place of a whole matrix in a canonical layout.  The dimension that the majorness names is contiguous; it is cut into panels as wide
  * as the swizzle, and the lines of a panel follow each other in groups.
  */
 export class MemoryImage {
@@ -82,7 +82,7 @@ export class MemoryImage {
     if (start + this.size > end) throw new RangeError(`the image would reach from ${start} to ${start + this.size}; descriptors reach the addresses below ${end}`);
   }
 
-  /** Whether rows of A, or columns of B, are contiguous along k. */
+  /** True if rows of A, or columns of B, are contiguous along k. */
   get byRow() {
     return this.majorness === "K";
   }

@@ -7,7 +7,7 @@ export interface BitMap {
   bits: Record<string, [string, number][]>;
 }
 
-/** Where the elements of an operand lie: a map between (lane, i) and the axes, in the way of its formula. */
+/** The places of an operand's elements: a map between (lane, i) and the axes, in the way of its formula. */
 export interface Layout {
   name: string;
   kind: string;
@@ -23,13 +23,13 @@ export interface Layout {
   summed: string;
   /** Inputs and outputs whose numbers are multiples of more than 1. */
   steps: Record<string, number>;
-  /** How many low bits of an input or output are always 0. */
+  /** The number of low bits of an input or output that are always 0. */
   zeros: Record<string, number>;
   threads: number;
   /** Width of an element's container. */
   bits: number;
   map: BitMap;
-  /** Whether the map leads from the axes to (lane, bit). */
+  /** True if the map leads from the axes to (lane, bit). */
   fromAxes: boolean;
   /** The map that leads to the axes. */
   toAxes: BitMap;
@@ -40,7 +40,7 @@ export interface Layout {
   source: string;
 }
 
-/** How C++ takes an operand; `#` stands for the number of a register, or for how many there are. */
+/** The parameter of an operand in C++; `#` stands for the number of a register, or for their count. */
 export interface CppOperand {
   name: string;
   parameter?: string;
@@ -77,7 +77,7 @@ export interface Operand {
   default: number | null;
   immediateOnly: boolean;
   single: boolean;
-  /** Whether PTX has it in braces even where it is one register without elements. */
+  /** True if PTX has it in braces even where it is one register without elements. */
   braced: boolean;
   sparse: boolean;
   rowBytes: number;
@@ -127,7 +127,7 @@ export interface QualifierEntry {
   default?: { value: string; when?: string }[];
 }
 
-/** A modifier that may follow an instruction without changing its operands or its result, of one hint at most one; conditions as those of defaults. */
+/** A modifier that may follow an instruction without changing its operands or its result, of one hint at most one; conditions are texts, as in defaults. */
 export interface HintValue {
   name: string;
   value: string;
@@ -200,7 +200,7 @@ export interface Instruction {
   /** Definitions of other projects that lay its operands out in the same way. */
   peers: string[];
   pattern: SparsityPattern | null;
-  /** Where each matrix of a product is drawn: left of the result, on top of it, or in the middle. */
+  /** The place where each matrix of a product is drawn: left of the result, on top of it, or in the middle. */
   places: Record<string, string>;
   /** The address of its page below the site's reference, without `.html`. */
   page: string;
@@ -210,7 +210,7 @@ export interface Instruction {
   forms: OperandForm[];
 }
 
-/** Where something stands in the threads' registers. */
+/** The place of something in the threads' registers. */
 export interface Place {
   lane: number;
   /** Of the thread, through all registers; of metadata the field, of scale factors the byte. */
@@ -220,7 +220,7 @@ export interface Place {
   width: number;
 }
 
-/** How the matrix of an operand is spread over the registers of the threads. */
+/** The matrix of an operand in the registers of the threads. */
 export interface Arrangement {
   name: string;
   operand: Operand;
@@ -236,7 +236,7 @@ export interface Arrangement {
   /** The values of what must be chosen, as instructions write them: a selector, one of several matrices. */
   legal: Record<string, number[]>;
   locate(row: number, col: number, chosen?: Record<string, number>): Place;
-  /** What a thread holds: its place, and what must be chosen so that it is read. */
+  /** The content of a thread: its place, and what must be chosen so that it is read. */
   at(lane: number, element: number): Record<string, number>;
 }
 
@@ -244,7 +244,7 @@ export interface MemoryFacts {
   alignment: number;
   banks: { count: number; bytes: number; source: string };
   tensor_map: { largest_box: number; alignment: number; padded_box: number };
-  /** Formulas: where a swizzle moves a byte, and the base offset of a pattern. */
+  /** The formulas for the byte to which a swizzle moves another, and for the base offset of a pattern. */
   swizzle_formula: string;
   base_offset: string;
   /** The family of the instructions that read the matrices. */
@@ -324,7 +324,7 @@ export interface TensorMemory {
   layouts: TensorLayout[];
 }
 
-/** Where an operand lies: formulas there and back; conditions are texts, as those of defaults. */
+/** The place of an operand: formulas there and back; conditions are texts, as in defaults. */
 export interface TensorLayout {
   name: string;
   title: string;
@@ -350,7 +350,7 @@ export interface TensorPlace {
   bit: number;
 }
 
-/** Where an element is after a load: the thread of a warp, its register, the lowest bit in it, and the address that the load has. */
+/** The place of an element after a load: the thread of a warp, its register, the lowest bit in it, and the address that the load has. */
 export interface RegisterPlace {
   cta: number;
   warp: number;
@@ -360,7 +360,7 @@ export interface RegisterPlace {
   address: number;
 }
 
-/** What an instruction descriptor chooses, and what it might choose instead. */
+/** The choices of an instruction descriptor, and their alternatives. */
 export interface TensorProduct {
   values: Record<string, string | number>;
   legal: Record<string, (string | number)[]>;
@@ -458,7 +458,7 @@ export interface ConversionSide {
   axes: string[];
   /** The axis whose order may change, so long as what reads the operand follows; empty for none. */
   ordered: string;
-  /** Whether a product adds up along that axis: it is K. */
+  /** True if a product adds up along that axis: it is K. */
   summed: boolean;
 }
 
@@ -470,7 +470,7 @@ export interface Conversion {
   target: ConversionSide;
   /** For each bit of a target place the bit of the source place: `lane0` to `i1`. */
   origin: Map<string, string>;
-  /** For each number along the axis whose order changed, that of the source; empty where it did not. */
+  /** The number in the source for each number along the axis whose order changed; empty where it did not. */
   order: number[];
   /** The same conversion in an order of K, or of the columns, that makes it cheaper. */
   reordered: Conversion | null;
@@ -504,7 +504,7 @@ export interface DatabaseTables {
   contents: string[];
   /** The types of elements in operands, by the numbers of `type`: `f16`, `{atype}` for the value of that qualifier. */
   operand_types: string[];
-  /** What operands are for. */
+  /** The purposes of operands. */
   subjects: Table<{
     name: string;
     kind: string;
@@ -518,7 +518,7 @@ export interface DatabaseTables {
     /** Its name in C++, where it is not its name. */
     identifier?: string;
   }>;
-  /** How PTX and C++ take operands. */
+  /** The form of operands in PTX and C++. */
   roles: Table<{
     subject: number;
     access?: string;
@@ -527,12 +527,12 @@ export interface DatabaseTables {
     immediate_only?: boolean;
     cpp: number;
   }>;
-  /** How C++ takes operands, with `@` for an identifier. */
+  /** The parameters of operands in C++, with `@` for an identifier. */
   parameters: Record<string, string>[];
   operands: unknown[][];
   /** Lists of operands, with `#` for each of them. */
   lists: { name?: string; syntax?: string }[];
-  /** For each list of operands, with semicolons between: its number, and those of the operands. */
+  /** For each list of operands, with semicolons between: its number, and its operands' numbers. */
   calls: string[];
   accepted: [since: string, targets: string, others?: Record<string, string>][];
   headers: string[];
@@ -541,7 +541,7 @@ export interface DatabaseTables {
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];
   tensor?: (Omit<TensorMemory, "layouts"> & { layouts: Table<TensorLayout> })[];
-  /** What instruction descriptors may choose: a product is legal if some row of each list has its values. */
+  /** The choices of instruction descriptors: a product is legal if some row of each list has its values. */
   products?: {
     types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
     depths: { of: string; k: number; targets?: string[] }[];
@@ -559,7 +559,7 @@ export interface DatabaseTables {
   names: string[];
   /** The values of a qualifier, with spaces between. */
   values: string[];
-  /** What forms say of themselves. */
+  /** The remarks of forms about themselves. */
   remarks: Table<Omit<FormEntry, "qualifiers">>;
   /** Of a form: the numbers of its remark, of its names, and of the values of each. */
   hints: Table<HintValue>;
@@ -567,7 +567,7 @@ export interface DatabaseTables {
   descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
   fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
   cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
-  /** What all families share, and for each family what it reads: the descriptor is the name of its format. */
+  /** The facts that all families share, and for each family the ones that it reads: the descriptor is the name of its format. */
   memory?: Pick<MemoryFacts, "alignment" | "banks" | "tensor_map" | "layouts" | "swizzle_formula" | "base_offset" | "suspicions"> & {
     swizzles: (Omit<MemoryFacts["swizzles"][number], "encoding" | "formula"> & { formula?: string })[];
     families: (Pick<MemoryFacts, "family" | "reads" | "padded" | "strides"> & { descriptor: string; encodings: Record<string, number> })[];
@@ -587,11 +587,11 @@ export function instruction(spelling: string): Instruction | undefined;
 /** The matrices of an instruction that are spread over threads, by the names that users give them. */
 export function arrangements(instruction: Instruction): Map<string, Arrangement>;
 export function bitsOf(place: { low: number; width: number }): string;
-/** What brings the elements of one operand's registers to the registers of another; undefined where one has none. */
+/** The way that brings the elements of one operand's registers to the registers of another; undefined where one has none. */
 export function conversionOf(source: Operand, target: Operand, transpose?: boolean): Conversion | undefined;
 /** The element at a place: its number on each axis. */
 export function elementAt(side: ConversionSide, place: Record<string, number>): Record<string, number>;
-/** How many bits a part of a place has: `i`, `lane`, `warp`. */
+/** The bits of a part of a place: `i`, `lane`, `warp`. */
 export function widthOf(side: ConversionSide, name: string): number;
 export function toCute(operand: Operand): string | undefined;
 export function toTriton(operand: Operand): { register: number[][]; lane: number[][]; warp: number[][] } | undefined;
@@ -599,11 +599,11 @@ export const memoryFacts: MemoryFacts | undefined;
 /** The facts about the matrices that a family reads from shared memory; by default the first family with matrix descriptors. */
 export function sharedMemoryOf(family?: string): MemoryFacts | undefined;
 export function readableTypes(majorness: string, swizzle?: string, family?: string, padded?: boolean): string[];
-/** Where a whole matrix lies in shared memory.  Throws a RangeError for what no descriptor describes. */
+/** The place of a whole matrix in shared memory.  Throws a RangeError for what no descriptor describes. */
 export class MemoryImage {
   constructor(options: ImageOptions);
   readonly bits: number;
-  /** Bits between neighbouring elements, on the average: more than those of an element where they lie padded. */
+  /** Bits between neighbouring elements, on the average: more than an element's where they lie padded. */
   readonly width: number;
   readonly lines: number;
   readonly panel: number;
@@ -657,7 +657,7 @@ export class TensorPlaces {
   readonly ctas: number;
   readonly columns: number;
   locate(point: Record<string, number>): TensorPlace;
-  /** What lies at a place; null where nothing does. */
+  /** The content of a place; null where nothing lies there. */
   at(place: TensorPlace, selected?: Record<string, number>): Record<string, number> | null;
 }
 /** The operands of an instruction in tensor memory; null for one that no source describes. */

@@ -13,7 +13,7 @@ import { filled, numbersOf, recordsOf } from "./short_texts.js";
 /** @typedef {Record<string, string>} Texts */
 /** @typedef {Record<string, number>} Numbers */
 
-/** What an instruction has a number of for each of its groups. */
+/** The numbers that an instruction has for each of its groups. */
 const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "patterns"]);
 const operandRoles = recordsOf(database.roles);
 const registerNames = ["", ...Object.keys(database.registers)];
@@ -125,7 +125,7 @@ function once(make) {
   return (number) => (made[number] ??= make(number));
 }
 
-/** The numbers of an entry of `database.calls`: for each list of operands its own, and those of its operands. */
+/** The numbers of an entry of `database.calls`: for each list of operands its own number, and its operands' numbers. */
 const operandLists = once((number) => database.calls[number].split(";").filter(Boolean).map(numbersOf));
 
 /** @type {[string, string][]} */
@@ -221,7 +221,7 @@ function madeInstruction(group, number) {
 }
 
 /**
- * What conditions are tested against.
+ * The facts against which conditions are tested.
  * @param {Instruction} instruction
  * @returns {Record<string, string | number>}
  */
@@ -264,7 +264,7 @@ function madeOperand(contents, qualifiers, number, last, place) {
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
   const register = registerNames[known.register] ?? "";
   const type = filled(database.operand_types[known.type ?? 0], qualifiers);
-  // What grows in steps has a count for each number.
+  // An operand that grows in steps has a count for each number.
   const registers = Array.isArray(known.registers) ? known.registers[place] : share(known.registers);
   const elements = share(known.elements);
   return {
@@ -387,7 +387,7 @@ function recased(token) {
 }
 
 /**
- * The parts of an identifier after its stem: usual values are left out, those of an ordered group together or not at all.
+ * The parts of an identifier after its stem: usual values are left out; an ordered group leaves out all or none.
  * @param {InstructionSet} entry
  * @param {Texts} qualifiers
  * @returns {[string, string][]}

@@ -126,7 +126,7 @@ function bitsText(low, width) {
 }
 
 /**
- * What the bits of a run hold.
+ * The number that the bits of a run hold.
  * @param {bigint} bits
  * @param {number} low
  * @param {number} width

@@ -1,4 +1,4 @@
-/** Where the operands of instructions lie in tensor memory, as `ptxmma.catalog.tensor_places` says it. */
+/** The places of operands in tensor memory, as `ptxmma.catalog.operands.tensor_places` has them. */
 
 import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
@@ -57,7 +57,7 @@ export class TensorPlaces {
   }
 
   /**
-   * Where something lies; axes and selections that are left out are 0.
+   * The place of something; axes and selections that are left out are 0.
    * @param {Numbers} point
    * @returns {TensorPlace}
    */
@@ -71,7 +71,7 @@ export class TensorPlaces {
   }
 
   /**
-   * What lies at a place, a number for each axis; null where nothing does. All bits of a container lead to its element.
+   * The content of a place, a number for each axis; null where nothing lies there. All bits of a container lead to its element.
    * @param {TensorPlace} place
    * @param {Numbers} selected
    * @returns {Numbers | null}

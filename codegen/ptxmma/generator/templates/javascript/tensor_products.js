@@ -1,4 +1,4 @@
-/** What the instruction descriptor of a product in tensor memory may choose, as `ptxmma.catalog.product_rules` says it. */
+/** The choices of an instruction descriptor for a product in tensor memory, as `ptxmma.catalog.products.product_rules` has them. */
 
 import { database } from "./database.js";
 import { factsOf } from "./instructions.js";
@@ -10,7 +10,7 @@ import { holds } from "./short_texts.js";
 
 /** The operation of the instructions whose shape a descriptor says. */
 const OPERATION_OF_PRODUCTS = "tensor-multiply";
-/** What a product chooses. */
+/** The choice of a product. */
 const ARGUMENTS = ["dtype", "atype", "btype", "k", ...new Set((database.products?.options ?? []).map((row) => row.field)), "m", "n", "stype"];
 
 /**

@@ -7,7 +7,7 @@ import { registerOf } from "./tensor_loads.js";
 /** @typedef {{name: string, parameters: string[], optional: string[], results: Record<string, string>}} TensorFunction */
 
 /**
- * Where something lies, and what lies there.
+ * The place of something, and the content of a place.
  * @param {TensorPlaces} places
  * @returns {TensorFunction[]}
  */

@@ -163,7 +163,7 @@ export class Board {
   }
 
   /**
-   * Where a cell is in the window: for tests, and to bring it into sight.
+   * The place of a cell in the window: for tests, and to bring it into sight.
    * @param {string} id
    * @param {number} row
    * @param {number} col
@@ -198,7 +198,7 @@ export class Board {
     if (!this.tables.length || event.metaKey || event.ctrlKey || event.altKey || (!step && !["Tab", "Home"].includes(event.key))) return;
     const current = this.cursor && this.tables.find((table) => table.id === this.cursor?.table.id);
     if (event.key === "Tab") {
-      // From table to table, and out of the board behind the last.
+      // From table to table, and out of the board after the last.
       const next = this.tables.indexOf(current ?? this.tables[0]) + (event.shiftKey ? -1 : 1);
       if (!current || !this.tables[next]) return;
       this.cursor = { table: this.tables[next], row: 0, col: 0 };

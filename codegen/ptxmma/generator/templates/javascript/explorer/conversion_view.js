@@ -141,7 +141,7 @@ function spellingsOfLayouts() {
 const holders = new WeakMap();
 
 /**
- * Who holds each element of a side first, by the text of its numbers.
+ * The first holder of each element of a side, by the text of its numbers.
  * @param {ConversionSide} side
  */
 function holdersOf(side) {

@@ -94,7 +94,7 @@ export class DescriptorPart {
       made.querySelector("select")?.setAttribute("aria-label", title);
       return made;
     };
-    const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "That of the image");
+    const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "The image's own");
     const distance = Number(values.start_address) - (other?.start ?? 0);
     const note = distance > 0 ? `It starts ${distance} bytes after the image, which begins where the swizzle pattern does.` : "The image has another one.";
     fill(this.fields, fieldTable(explained, editor), other && h("p", { class: "row" }, note, back));

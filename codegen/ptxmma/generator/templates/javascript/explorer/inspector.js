@@ -1,4 +1,4 @@
-/** What the page says of an element, or of a thread. */
+/** The page's answer about an element, or a thread. */
 
 import { database } from "../database.js";
 import { bitsOf } from "../arrangements.js";
@@ -112,7 +112,7 @@ function chosenFacts(panel) {
 }
 
 /**
- * Where an element of a packed matrix comes from, and which metadata says so.
+ * The origin of an element of a packed matrix, and the metadata that says so.
  * @param {Scene} scene
  * @param {Panel} panel
  * @param {number} row
@@ -137,7 +137,7 @@ export function observedNote(layout) {
 }
 
 /**
- * The formulas both ways with their values, and that of the manual's form.
+ * The formulas both ways with their values, and the formula as the manual has it.
  * @param {Layout} layout
  * @param {Arrangement} table
  * @param {Panel} panel

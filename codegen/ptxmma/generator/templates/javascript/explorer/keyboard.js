@@ -1,4 +1,4 @@
-/** Keys of the whole page; those of the board are its own. */
+/** Keys of the whole page; the board has keys of its own. */
 
 import { h } from "./dom.js";
 import { zoom } from "./zoom.js";

@@ -21,10 +21,10 @@ import { TensorView } from "./tensor_view.js";
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./state.js").State} State */
 
-/** What is shown where the URL names no instruction, if the database has it. */
+/** The view where the URL names no instruction, if the database has it. */
 const EXAMPLE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
 const THEME = "ptxmma-theme";
-/** Where the reference is, if this page is part of its site; the site says so in its copy. */
+/** The address of the reference, if this page is part of its site; the site says so in its copy. */
 const reference = document.documentElement.dataset.reference;
 
 const store = new Store();
@@ -74,7 +74,7 @@ document.body.append(
   help,
 );
 
-/** The instruction that is shown: that of the URL, or an example. */
+/** The instruction that is shown: the one in the URL, or an example. */
 function current() {
   const named = (store.state.i && instructionMeant(store.state.i)) || instructionMeant(EXAMPLE);
   if (named) return named;
@@ -83,7 +83,7 @@ function current() {
 }
 
 /**
- * Where an answer is shown: matrices in tensor memory, others in registers; and the operand of the element that it names.
+ * The view that shows an answer: matrices in tensor memory, others in registers; and the operand of the element that it names.
  * @param {Partial<State>} set
  * @returns {Partial<State>}
  */
@@ -94,7 +94,7 @@ function placeOf({ i, v, at }) {
 }
 
 /**
- * Whether an instruction may read a matrix through a descriptor.
+ * Return whether an instruction may read a matrix through a descriptor.
  * @param {bigint} bits
  * @param {Instruction} instruction
  */
@@ -132,7 +132,7 @@ store.follow((state, changed) => {
     views[place][2].element.hidden = !shown;
     if (shown && changed.has("v")) tab.scrollIntoView({ block: "nearest", inline: "center" });
   });
-  // A picture to copy is that of the matrices.
+  // The picture to copy shows the matrices.
   if (view[0] === "copy") matrices.update(instruction, state, changed);
   view[2].update(instruction, state, changed);
 });
@@ -151,7 +151,7 @@ keyboard({
 });
 
 /**
- * Who accepts an instruction, since when, and where the manual has it.
+ * The targets and versions that accept an instruction, and the section of the manual.
  * @param {Instruction} instruction
  */
 function headline(instruction) {

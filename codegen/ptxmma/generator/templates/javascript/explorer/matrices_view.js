@@ -118,7 +118,7 @@ function textOf(panel, row, col) {
 }
 
 /**
- * What a text of the URL selects: `a:9,3`, `lane:5`; null where the instruction has no such thing.
+ * The selection that a text of the URL names: `a:9,3`, `lane:5`; null where the instruction has no such thing.
  * @param {Scene} scene
  * @param {string} text
  * @returns {Focus | null}

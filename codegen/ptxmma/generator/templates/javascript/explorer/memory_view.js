@@ -161,8 +161,8 @@ function familyFacts(instruction, state) {
 }
 
 /**
- * What the URL says of an image and of its descriptor, or what suits the instruction.  The image of a descriptor that starts inside of a
- * swizzle pattern, as those of steps along k do, begins where the pattern does.
+ * The image and its descriptor as the URL says them, or as they suit the instruction.  The image of a descriptor that starts inside of a
+ * swizzle pattern, as the descriptors of steps along k do, begins where the pattern does.
  * @param {MemoryFacts} facts
  * @param {Instruction} instruction
  * @param {State} state
@@ -214,7 +214,7 @@ function typeOf(text) {
 }
 
 /**
- * Which 16 bytes of which line lie at an address.
+ * The line and the 16 bytes of it that lie at an address.
  * @param {MemoryImage} image
  * @returns {Map<number, {line: number, unit: number}>}
  */

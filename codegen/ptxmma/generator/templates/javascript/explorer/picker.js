@@ -44,7 +44,7 @@ export class Picker {
   }
 
   /**
-   * What every form has side by side; what some forms have folded away, if there is none of it here.
+   * The parts of every form side by side; parts of some forms are folded away if this one has none.
    * @param {Instruction} instruction
    * @param {InstructionGroup[]} members
    */

@@ -84,7 +84,7 @@ function productScene(instruction, tables, chosen, middle) {
 }
 
 /**
- * Whether two matrices lie alike and have one type.
+ * Return whether two matrices lie alike and have one type.
  * @param {Map<string, Arrangement>} tables
  * @param {string} one
  * @param {string} other
@@ -129,7 +129,7 @@ function madePanel(about) {
 }
 
 /**
- * What a reader may choose: copies, products, selectors and ids; several matrices are all drawn.
+ * The choices of a reader: copies, products, selectors and ids; several matrices are all drawn.
  * @param {Panel[]} panels
  * @returns {Record<string, number[]>}
  */
@@ -162,7 +162,7 @@ export function titleOf(name) {
 }
 
 /**
- * How strongly a cell is lit: 2 where the reader points, 1 where it is related, 0 elsewhere.
+ * The strength with which a cell is lit: 2 where the reader points, 1 where it is related, 0 elsewhere.
  * @param {Scene} scene
  * @param {Focus} focus
  * @returns {(panel: Panel, row: number, col: number) => number}
@@ -191,7 +191,7 @@ function inside(span, place) {
 }
 
 /**
- * What belongs to an element of a product, as a row of D, a column of D and a part of the depth.
+ * The parts that belong to an element of a product, as a row of D, a column of D and a part of the depth.
  * @param {Scene} scene
  * @param {Panel} pointed
  * @param {number} row
@@ -233,7 +233,7 @@ function isScale(panel) {
 }
 
 /**
- * Whether an address and an element belong together: the row of a matrix that begins at the address.
+ * Return whether an address and an element belong together: the row of a matrix that begins at the address.
  * @param {Panel} pointed
  * @param {{row: number, col: number}} at
  * @param {Panel} panel

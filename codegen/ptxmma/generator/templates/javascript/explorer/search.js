@@ -18,13 +18,13 @@ const MOST = 12;
 let searchEntries;
 
 /**
- * What a text may mean, the likeliest first.
+ * The possible meanings of a text, the likeliest first.
  * @param {string} given
  * @param {(instruction: Instruction) => boolean} wanted
  * @returns {Answer[]}
  */
 export function answersTo(given, wanted = () => true) {
-  // A string that goes on behind its quotes is one text.
+  // A string that goes on after its quotes is one text.
   const text = given.replace(/"\s*"/g, "").replace(/\\[nrt]/g, " ").trim();
   if (!text) return [];
   const bits = /^0x[0-9a-f]{9,16}$/i.exec(text);

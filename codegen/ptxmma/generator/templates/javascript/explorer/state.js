@@ -1,4 +1,4 @@
-/** What is shown, all of it in the URL: a link to the page shows the same. */
+/** The state of the page, all of it in the URL: a link to the page shows the same. */
 
 /**
  * @typedef {object} State

@@ -45,7 +45,7 @@ function sideOf(table) {
 }
 
 /**
- * Where each table lies, for cells of a height and a width.
+ * The place of each table, for cells of a height and a width.
  * @param {Table[]} tables
  * @param {number} size
  * @param {number} across

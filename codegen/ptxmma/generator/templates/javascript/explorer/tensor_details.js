@@ -1,4 +1,4 @@
-/** What the page says of a cell of tensor memory. */
+/** The page's answer about a cell of tensor memory. */
 
 import { database } from "../database.js";
 import { h, worded } from "./dom.js";
@@ -59,7 +59,7 @@ export function cellDetails(scene, cell) {
 }
 
 /**
- * What is known of the operand.
+ * The facts about the operand.
  * @param {TensorScene} scene
  * @returns {HTMLElement}
  */

@@ -27,7 +27,7 @@ import { zoomButtons } from "./zoom.js";
 /** @typedef {import("./table_drawing.js").Table} BoardTable */
 
 /**
- * What lies at a place, counted from the operand's address, and the register that a load takes it to.
+ * The content of a place, counted from the operand's address, and the register that a load takes it to.
  * @typedef {{place: TensorPlace, point: Record<string, number>, register: RegisterPlace | null}} TensorCell
  */
 
@@ -115,7 +115,7 @@ export class TensorView {
   }
 
   /**
-   * What the opcode does not state.
+   * The choices that the opcode does not state.
    * @param {TensorProduct} product
    */
   #choices({ values, legal }) {
@@ -257,7 +257,7 @@ export class TensorView {
   }
 
   /**
-   * What an instruction without operands in tensor memory leads to: a product, loaded by it where it is a load.
+   * The instruction to which one without operands in tensor memory leads: a product, loaded by it where it is a load.
    * @param {Instruction} instruction
    */
   #elsewhere(instruction) {
