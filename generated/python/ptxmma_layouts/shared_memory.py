@@ -41,7 +41,8 @@ TCGEN05_SWIZZLE_ENCODING = {
 def swizzle(address, span, base_offset=0):
     """Where the swizzle moves a byte of shared memory; done twice, it moves it back.
 
-    ``address`` is absolute; ``span`` is the swizzle's, see SWIZZLE_SPAN; ``base_offset`` is the descriptor's field.
+    ``address`` is absolute; ``span`` is the swizzle's bytes; ``base_offset`` is the descriptor's field.
+    See SWIZZLE_SPAN.
     Source: 9.7.15.5.1.2.
     """
     return address ^ ((((address >> 7) - base_offset) % (span // 16)) << 4)
@@ -58,7 +59,8 @@ def swizzle_128b_atom_32b(address, base_offset=0):
 def base_offset(start, pattern):
     """The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``.
 
-    ``pattern`` is the number of bytes after which the swizzle repeats, see SWIZZLE_PATTERN.
+    ``pattern`` is the number of bytes after which the swizzle repeats.
+    See SWIZZLE_PATTERN.
     Source: 9.7.15.5.1.2.
     """
     return ((start % pattern) != 0) * ((start >> 7) & 7)

@@ -6,7 +6,7 @@ The thread that holds each place, forward and inverse, and the columns of the fu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Catalog
@@ -34,8 +34,8 @@ class IndexFunction(NamedTuple):
         title: the first sentence of its documentation.
         notes: further lines: what the layout is of, and the ranges of arguments and results.
         source: section of the manual.
-        steps: variables with their expressions, in order.
         results: the results by name: expressions over parameters and variables.
+        steps: variables with their expressions, in order.
     """
 
     name: str
@@ -44,8 +44,15 @@ class IndexFunction(NamedTuple):
     title: str
     notes: tuple[str, ...]
     source: str
-    steps: tuple[tuple[str, str], ...]
     results: dict[str, str]
+    steps: tuple[tuple[str, str], ...] = ()
+
+    def written(self, write: Callable[[str], str]) -> IndexFunction:
+        """Return a function whose results are formulas of the spec in the language of ``write``; several results are steps."""
+        texts = {name: write(text) for name, text in self.results.items()}
+        if len(texts) == 1:
+            return self._replace(results=texts)
+        return self._replace(results={name: name for name in texts}, steps=tuple(texts.items()))
 
 
 #: The data of a thread, by the kind of layout, and its place.
@@ -100,13 +107,13 @@ def of_layout(layout: Layout, sparsities: list[Sparsity], source: str, observed:
         first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.kept))
         title = f"First column, in the full matrix, of the chunk that element ``i`` of ``{name}`` comes from."
         notes = (f"{forward} -> 0..{(layout.cols - sparsity.kept) * ratio} in steps of {sparsity.chunk}.",)
-        yield IndexFunction(f"{name}_chunk{suffix}", ("lane", "i"), (), title, notes, source, (), {"first": first})
+        yield IndexFunction(f"{name}_chunk{suffix}", ("lane", "i"), (), title, notes, source, {"first": first})
         width = sparsity.per_register * ratio
         first = gather(layout.map, "col", zeros={"col": _log2(ratio)}, drop=_log2(sparsity.per_register))
         title = f"First and last column, in the full matrix, that the register of element ``i`` of ``{name}`` covers."
         results = {"first": "first", "last": f"first + {width - 1}"}
         notes = (f"{forward} -> {width} columns.",)
-        yield IndexFunction(f"{name}_window{suffix}", ("lane", "i"), (), title, notes, source, (("first", first),), results)
+        yield IndexFunction(f"{name}_window{suffix}", ("lane", "i"), (), title, notes, source, results, (("first", first),))
 
 
 def described(layout: Layout, *, packed: bool) -> str:
@@ -144,7 +151,7 @@ def _mapping(
 ) -> IndexFunction:
     """The function of a bit map.  A result that is always 0 still has the type of the arguments."""
     steps = [(field, gather(bit_map, field, zeros=zeros) if bit_map.outputs[field] else f"{inputs[0]} & 0") for field in outputs]
-    return IndexFunction(name, inputs, optional, *about, tuple(steps), {field: field for field in outputs})
+    return IndexFunction(name, inputs, optional, *about, {field: field for field in outputs}, tuple(steps))
 
 
 def _log2(number: int) -> int:

@@ -15,11 +15,10 @@ from typing import NamedTuple
 from ptxmma.catalog.descriptors.bits import ones, placed
 from ptxmma.catalog.descriptors.shared_formats import matrix_formats, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import Output, index_functions, tensor_functions
+from ptxmma.generator.emit import Output, index_functions, shared_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_python
 from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.generator.emit.tensor_functions import TensorFunction
 from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 _PACKAGE = "generated/python/ptxmma_layouts"
@@ -40,7 +39,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     spec = catalog.database.spec
     families: dict[str, list[Function]] = {}
     for layout, made in index_functions.functions(catalog):
-        families.setdefault(layout.family, []).extend(map(_layout, made))
+        families.setdefault(layout.family, []).extend(map(_function, made))
     modules: dict[str, tuple[str, dict[str, dict[str, int]], list[Function]]] = {}
     for family, functions in families.items():
         modules[_identifier(family)] = (f"Layouts of {_plain(family)}: which thread holds which element.", {}, functions)
@@ -58,7 +57,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         }
         modules["shared_memory"] = (title, tables, list(_shared_memory(spec, memory)))
     for each in spec.tensor_memories:
-        functions = [_tensor(function) for function in tensor_functions.functions(each)]
+        functions = [_function(function.written(to_python)) for function in tensor_functions.functions(each)]
         modules[tensor_functions.module(each)] = (tensor_functions.title(each), {}, functions)
     shared = {"banner": banner("#", catalog, ["spec/"]), "document": _plain(spec.document)}
     for name, (title, tables, functions) in modules.items():
@@ -84,62 +83,31 @@ def _doc(title: str, lines: Iterable[str], source: str) -> list[str]:
     return [title, "", *lines, f"Source: {_plain(source)}."]
 
 
-def _layout(function: IndexFunction) -> Function:
-    """A function of a layout in Python."""
+def _function(function: IndexFunction) -> Function:
+    """A function in Python."""
     parameters = ", ".join(f"{name}=0" if name in function.optional else name for name in function.parameters)
     body = [*(f"{name} = {expression}" for name, expression in function.steps), f"return {', '.join(function.results.values())}"]
     doc = _doc(_plain(function.title), map(_plain, function.notes), function.source)
     return Function(_identifier(function.name), parameters, doc, body)
 
 
-def _tensor(function: TensorFunction) -> Function:
-    """A function of tensor memory in Python."""
-    parameters = ", ".join(f"{name}=0" if name in function.optional else name for name in function.parameters)
-    body = [f"{name} = {to_python(text)}" for name, text in function.results.items()]
-    body.append(f"return {', '.join(function.results)}")
-    if len(function.results) == 1:
-        (text,) = function.results.values()
-        body = [f"return {to_python(text)}"]
-    return Function(
-        _identifier(function.name), parameters, _doc(_plain(function.title), map(_plain, function.notes), function.source), body
-    )
-
-
 # --- shared memory ----------------------------------------------------------------------------------------------------------
 
 
 def _shared_memory(spec: Spec, memory: SharedMemory) -> Iterator[Function]:
-    title = "Where the swizzle moves a byte of shared memory; done twice, it moves it back."
-    lines = ["``address`` is absolute; ``span`` is the swizzle's, see SWIZZLE_SPAN; ``base_offset`` is the descriptor's field."]
-    body = [f"return {to_python(memory.swizzle_formula)}"]
-    yield Function("swizzle", "address, span, base_offset=0", _doc(title, lines, memory.source), body)
-    for each in memory.swizzles:
-        if each.formula:
-            own = "The same with the " + _plain(each.title) + "."
-            body = [f"return {to_python(each.formula, {'span': str(each.bytes)})}"]
-            yield Function(f"swizzle_{_identifier(each.name).lower()}", "address, base_offset=0", _doc(own, (), each.source), body)
-    title = "The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``."
-    lines = ["``pattern`` is the number of bytes after which the swizzle repeats, see SWIZZLE_PATTERN."]
-    yield Function("base_offset", "start, pattern", _doc(title, lines, memory.source), [f"return {to_python(memory.base_offset)}"])
-    spans = {mode.name: mode for mode in memory.swizzles}
-    for layout in memory.layouts:
-        for mode in layout.swizzles:
-            span = spans[mode].bytes
-            stem = f"{layout.majorness}_major_{_identifier(mode)}".lower()
-            title = f"Offset in bytes of element (``x``, ``k``), before the swizzle: {layout.majorness}-major, swizzle {_plain(mode)}."
-            lines = [
-                f"``x`` counts along m or n; ``bits`` is the width of an element. Canonical layout: {_plain(layout.cute)}.",
-                f"``lbo``: {_plain(layout.lbo)}.",
-                f"``sbo``: {_plain(layout.sbo)}.",
-            ]
-            body = [f"return {to_python(layout.element_offset, {'span': str(span)})}"]
-            yield Function(f"offset_{stem}", "x, k, bits, lbo, sbo", _doc(title, lines, layout.source), body)
-            title = f"Absolute address of the first byte of element (``x``, ``k``): {layout.majorness}-major, swizzle {_plain(mode)}."
-            lines = [f"``start`` is the absolute address of the matrix; the rest as for ``offset_{stem}`` and ``swizzle``."]
-            offset = f"start + offset_{stem}(x, k, bits, lbo, sbo)"
-            own = f"swizzle_{_identifier(mode).lower()}({offset}, base_offset)"
-            body = [f"return {own if spans[mode].formula else f'swizzle({offset}, {span}, base_offset)'}"]
-            yield Function(f"address_{stem}", "start, x, k, bits, lbo, sbo, base_offset=0", _doc(title, lines, layout.source), body)
+    tables = {"swizzle": ("See SWIZZLE_SPAN.",), "base_offset": ("See SWIZZLE_PATTERN.",)}
+    for function in shared_functions.swizzles(memory, to_python):
+        yield _function(function._replace(notes=(*function.notes, *tables.get(function.name, ()))))
+    for layout, mode, function in shared_functions.offsets(memory, to_python):
+        yield _function(function)
+        name = _identifier(function.name)
+        title = f"Absolute address of the first byte of element (``x``, ``k``): {layout.majorness}-major, swizzle {_plain(mode.name)}."
+        lines = [f"``start`` is the absolute address of the matrix; the rest as for ``{name}`` and ``swizzle``."]
+        offset = f"start + {name}(x, k, bits, lbo, sbo)"
+        own = f"swizzle_{_identifier(mode.name).lower()}({offset}, base_offset)"
+        body = [f"return {own if mode.formula else f'swizzle({offset}, {mode.bytes}, base_offset)'}"]
+        doc = _doc(title, lines, layout.source)
+        yield Function(name.replace("offset", "address", 1), "start, x, k, bits, lbo, sbo, base_offset=0", doc, body)
     first, *others = matrix_formats(spec)
     for format in (first, *others):
         yield from _descriptor(format, _of(format, first))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.model import Space, TensorLayout, formula
 
 #: The numbers that formulas of layouts read besides coordinates, selections and sizes of the instruction, in words.
@@ -20,28 +20,6 @@ NUMBER_WORDS = {
 }
 
 
-class TensorFunction(NamedTuple):
-    """One function of integers.
-
-    Attributes:
-        name: ``"layout_b"``, ``"layout_b_inverse"``.
-        parameters: their names, in order.
-        optional: the parameters that are 0 where they are left out.
-        title: the first sentence of its documentation.
-        notes: further lines.
-        source: section of the manual.
-        results: a formula for each result.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    optional: tuple[str, ...]
-    title: str
-    notes: tuple[str, ...]
-    source: str
-    results: dict[str, str]
-
-
 def module(memory: Space) -> str:
     """The name of the files that have the functions: ``"tensor_memory"``."""
     return f"{memory.name}_memory"
@@ -52,27 +30,25 @@ def title(memory: Space) -> str:
     return f"{memory.title[0].upper()}{memory.title[1:]}: addresses, and where the operands of instructions lie in it."
 
 
-def functions(memory: Space) -> Iterator[TensorFunction]:
+def functions(memory: Space) -> Iterator[IndexFunction]:
     """The functions of addresses, and of every layout."""
     yield from _addresses(memory)
     for layout in memory.layouts:
         yield from of_layout(layout)
 
 
-def _addresses(memory: Space) -> Iterator[TensorFunction]:
+def _addresses(memory: Space) -> Iterator[IndexFunction]:
     low = dict(sorted(memory.address.items(), key=lambda part: -part[1]))
     text = " + ".join(f"({name} << {bit})" if bit else name for name, bit in low.items())
     note = ("Added to the address of an operand it is that of a cell of the operand.",)
-    yield TensorFunction("address", tuple(low), (), f"The address of a cell of {memory.title}.", note, memory.source, {"address": text})
+    yield IndexFunction("address", tuple(low), (), f"The address of a cell of {memory.title}.", note, memory.source, {"address": text})
     for name, bit in reversed(low.items()):
         width = memory.address_width(name)
         part = f"address >> {bit}" if bit + width == memory.address_bits else f"address & {(1 << width) - 1}"
-        yield TensorFunction(
-            f"{name}_of", ("address",), (), f"The {name} of an address of {memory.title}.", (), memory.source, {name: part}
-        )
+        yield IndexFunction(f"{name}_of", ("address",), (), f"The {name} of an address of {memory.title}.", (), memory.source, {name: part})
 
 
-def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
+def of_layout(layout: TensorLayout) -> Iterator[IndexFunction]:
     """The function from an element to its place, and the one back."""
     places = layout.at
     selections = tuple(dict.fromkeys(selection.name for selection in layout.selections))
@@ -86,12 +62,12 @@ def of_layout(layout: TensorLayout) -> Iterator[TensorFunction]:
         notes.append(f"``{'``, ``'.join(optional)}`` may be left out: 0.")
     known = tuple(f"``{name}``: {_words(name)}." for name in there)
     parameters = (*axes[: len(axes) - len(layout.apart)], *there, *optional)
-    yield TensorFunction(layout.name, parameters, optional, title, (*notes, *known), layout.source, places)
+    yield IndexFunction(layout.name, parameters, optional, title, (*notes, *known), layout.source, places)
     known = tuple(f"``{name}``: {_words(name)}." for name in back)
     results = {axis: layout.back[axis] for axis in axes}
     lines = (f"-> {', '.join(results)}.", *known)
     about, given = f"The inverse of ``{layout.name}``.", (*places, *back, *selections)
-    yield TensorFunction(f"{layout.name}_inverse", given, selections, about, lines, layout.source, results)
+    yield IndexFunction(f"{layout.name}_inverse", given, selections, about, lines, layout.source, results)
 
 
 def read_numbers(texts: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ptxmma.catalog.layouts.expressions import gather
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit import c_text, tensor_functions
 from ptxmma.generator.emit.formula_text import to_c
-from ptxmma.generator.emit.tensor_functions import TensorFunction
+from ptxmma.generator.emit.index_functions import IndexFunction
 from ptxmma.model import Cases, Granularity, Layout, RegisterLayout, Space, Spec, formula
 from ptxmma.model.bitmap import BitMap
 
@@ -261,7 +261,7 @@ def tensor_groups(memory: Space) -> list[TensorGroup]:
     return [_tensor_group(memory, function) for function in tensor_functions.functions(memory)]
 
 
-def _tensor_group(memory: Space, function: TensorFunction) -> TensorGroup:
+def _tensor_group(memory: Space, function: IndexFunction) -> TensorGroup:
     """``ptxmma_tensor_layout_b_lane`` and so on: a function with several results is several, and the way back has their names."""
     stem = f"ptxmma_{memory.name}_{function.name.removesuffix('_inverse')}"
     several = len(function.results) > 1

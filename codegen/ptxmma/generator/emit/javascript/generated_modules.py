@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import c_text, index_functions, tensor_functions
+from ptxmma.generator.emit import c_text, index_functions, shared_functions, tensor_functions
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
-from ptxmma.model import SharedMemory, Space, Swizzle
+from ptxmma.model import SharedMemory, Space
 
 #: ``%`` takes the sign of the dividend.
 _REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
 const mod = (dividend, divisor) => dividend - divisor * Math.floor(dividend / divisor);
 
 """
+#: The names of functions that others have as the name of a parameter.
+_NAMES = {"base_offset": "base_offset_of"}
 
 
 def layouts(catalog: Catalog) -> tuple[str, str]:
@@ -26,60 +28,18 @@ def layouts(catalog: Catalog) -> tuple[str, str]:
 
 def shared_memory(memory: SharedMemory) -> tuple[str, str]:
     """``shared_memory.js`` and ``shared_memory.d.ts``: swizzles, and offsets in canonical layouts."""
-    made = list(_shared_memory(memory))
+    made = [
+        *shared_functions.swizzles(memory, to_javascript),
+        *(function for *_, function in shared_functions.offsets(memory, to_javascript)),
+    ]
+    made = [function._replace(name=_NAMES.get(function.name, function.name)) for function in made]
     return _REMAINDER + _module(made), _declarations("Matrices in shared memory: swizzles and canonical layouts.", made)
 
 
 def tensor_memory(memory: Space) -> tuple[str, str]:
     """``tensor_memory.js`` and ``tensor_memory.d.ts``: addresses, and where operands lie."""
-    made = [
-        IndexFunction(
-            each.name, each.parameters, each.optional, each.title, each.notes, each.source, (),
-            {name: to_javascript(text) for name, text in each.results.items()},
-        )
-        for each in tensor_functions.functions(memory)
-    ]  # fmt: skip
+    made = [function.written(to_javascript) for function in tensor_functions.functions(memory)]
     return _REMAINDER + _module(made), _declarations(tensor_functions.title(memory), made)
-
-
-def _shared_memory(memory: SharedMemory) -> Iterable[IndexFunction]:
-    title = "Where the swizzle moves a byte of shared memory; done twice, it moves it back."
-    notes = ("``address`` is absolute; ``span`` is the swizzle's bytes; ``base_offset`` is the descriptor's field.",)
-    known = ("address", "span", "base_offset")
-    yield _formula("swizzle", known, ("base_offset",), title, notes, memory.source, to_javascript(memory.swizzle_formula))
-    for each in memory.swizzles:
-        if each.formula:
-            title = f"The same with the {each.title}."
-            text = to_javascript(each.formula, {"span": str(each.bytes)})
-            yield _formula(_swizzle(each), ("address", "base_offset"), ("base_offset",), title, (), each.source, text)
-    title = "The descriptor's base offset for a swizzle pattern that starts at the absolute address ``start``."
-    notes = ("``pattern`` is the number of bytes after which the swizzle repeats.",)
-    yield _formula("base_offset_of", ("start", "pattern"), (), title, notes, memory.source, to_javascript(memory.base_offset))
-    spans = {mode.name: mode.bytes for mode in memory.swizzles}
-    for layout in memory.layouts:
-        for mode in layout.swizzles:
-            title = f"Offset in bytes of element (``x``, ``k``), before the swizzle: {layout.majorness}-major, swizzle {mode}."
-            lines = (
-                f"``x`` counts along m or n; ``bits`` is the width of an element. Canonical layout: {layout.cute}.",
-                f"``lbo``: {layout.lbo}.",
-                f"``sbo``: {layout.sbo}.",
-            )
-            text = to_javascript(layout.element_offset, {"span": str(spans[mode])})
-            yield _formula(_offset(layout.majorness, mode), ("x", "k", "bits", "lbo", "sbo"), (), title, lines, layout.source, text)
-
-
-def _swizzle(mode: Swizzle) -> str:
-    return f"swizzle_{c_text.identifier(mode.name).lower()}"
-
-
-def _offset(majorness: str, mode: str) -> str:
-    return c_text.identifier(f"offset_{majorness}_major_{mode}").lower()
-
-
-def _formula(
-    name: str, parameters: tuple[str, ...], optional: tuple[str, ...], title: str, notes: tuple[str, ...], source: str, text: str
-) -> IndexFunction:
-    return IndexFunction(name, parameters, optional, title, notes, source, (), {"result": text})
 
 
 # --- text -------------------------------------------------------------------------------------------------------------------
