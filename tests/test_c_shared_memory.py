@@ -353,8 +353,8 @@ def test_descriptors_advance(library: ctypes.CDLL) -> None:
         ({"k": 0}, _SIZE),
         ({"k": 96}, _MULTIPLE),
         ({"k": 1 << 31}, _SIZE),
-        ({"start": (1 << 18) - 2048}, _SIZE),
-        ({"k": 1 << 14}, _SIZE),
+        ({"start": (1 << 19) - 2048}, _SIZE),
+        ({"k": 1 << 15}, _SIZE),
         ({"start": 64}, _ALIGNMENT),
         ({"start": 0xFFFFFF80}, _SIZE),
         ({"lbo": 2056}, _ALIGNMENT),
@@ -402,17 +402,17 @@ def test_strides_overlap_in_c_where_they_do_in_python(library: ctypes.CDLL) -> N
 
 
 def test_images_end_where_descriptors_do(library: ctypes.CDLL) -> None:
-    """The same limit as in Python, for dense images and for padded ones."""
+    """The limit of the family whose descriptors reach furthest, as in Python."""
     layout_c = _Layout()
     outcomes = set()
-    for x, start in itertools.product((1024, 2040, 2048), (0, 128, 1024, 1 << 17, (1 << 18) - 128)):
+    for x, start in itertools.product((2048, 4088, 4096), (0, 128, 1024, 1 << 18, (1 << 19) - 128)):
         arguments = (_TYPES["f16"], 0, _ENCODING["128B"], x, 64, start)
         status = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c))
         if status == _OK:
-            assert SharedLayout("f16", "K", "128B", x, 64, start=start).size == x * 128
+            assert SharedLayout("f16", "K", "128B", x, 64, start=start, family="tcgen05").size == x * 128
         else:
             with pytest.raises(ValueError, match="descriptors reach"):
-                SharedLayout("f16", "K", "128B", x, 64, start=start)
+                SharedLayout("f16", "K", "128B", x, 64, start=start, family="tcgen05")
         outcomes.add(status)
     assert outcomes == {_OK, _SIZE}
 

@@ -165,7 +165,8 @@ def test_where_too_little_is_known(lines: list[str]) -> None:
     [
         (_RIGHT, {}, ""),
         (_RIGHT & ~(7 << 46), {}, "version is 0; it is always 1"),
-        (_RIGHT | 1 << 14, {}, "bits 15:14 must be 0"),
+        (_RIGHT | 1 << 14, {}, "start_address is 263168; allowed: multiples of 16 from 0 to 262128; up to 524272 on sm_107f"),
+        (_RIGHT | 1 << 15, {}, "bit 15 must be 0"),
         (_RIGHT | 1 << 61, {}, "swizzle holds 3; allowed: 0 (none)"),
         (_RIGHT & ~(0x3FFF << 32), {}, "SBO is 0"),
         (_RIGHT + (0x3C0 << 32), {}, "are 1024 bytes meant?"),
@@ -178,6 +179,13 @@ def test_descriptors_of_matrices_are_judged_by_the_product(bits: int, fields: di
     message = about_b(bits, instruction_descriptor("f16", m=128, n=256, **_BF16, **fields))
     assert said in message
     assert bool(said) == bool(message)
+
+
+def test_starts_beyond_256_kb_are_for_the_target_whose_shared_memory_is_larger() -> None:
+    line = "tcgen05.cp.cta_group::1.128x256b [%r0], %rd1;"
+    for target, count in (("sm_103a", 1), ("sm_107a", 0)):
+        for bit in (14, 30):
+            assert len(reported(f"mov.b64 %rd1, {_RIGHT | 1 << bit:#x};", line, target=target)) == count, (target, bit)
 
 
 def test_the_swizzle_of_mn_major_tf32() -> None:

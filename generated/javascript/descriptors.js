@@ -110,7 +110,7 @@ export function encodedDescriptor(fields, facts = memoryFacts) {
     const given = fields[name];
     const names = Object.assign({}, ...(cases ?? []).map(({ values }) => values ?? {}));
     const most = (2 ** width - 1) * 2 ** shift;
-    const value = fixed ?? (given === undefined ? usual : cases ? names[given] : Number(given) / 2 ** shift);
+    const value = fixed ?? (given === undefined ? usual : cases?.some(({ values }) => values) ? names[given] : Number(given) / 2 ** shift);
     if (value === undefined || !(value >= 0 && value <= most / 2 ** shift) || value % 1) {
       throw new RangeError(`${name} = ${given} has no encoding; allowed: ${shift ? `multiples of ${2 ** shift} from 0 to ${most}` : `0..${most}`}`);
     }
@@ -151,7 +151,7 @@ export function explainedDescriptor(format, kind, bits) {
     const named = fitting.flatMap(({ values = {} }) => Object.entries(values)).find(([, number]) => number === stored);
     const value = named ? (/^\d+$/.test(named[0]) ? Number(named[0]) : named[0]) : stored * 2 ** shift + less;
     known[name] = value;
-    const legal = fixed !== undefined ? stored === fixed : !cases || Boolean(named) || fitting.some(({ values }) => !values) || (!fitting.length && !stored);
+    const legal = fixed !== undefined ? stored === fixed : !cases || Boolean(named) || fitting.some(({ values, below = Infinity }) => !values && Number(value) < below) || (!fitting.length && !stored);
     return { field, stored, value, legal };
   });
   return rows.sort((one, other) => one.field.low - other.field.low);

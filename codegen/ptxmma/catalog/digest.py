@@ -15,7 +15,7 @@ from typing import cast
 from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.model import Database, DescriptorFormat, Layout, TensorLayout, Version
+from ptxmma.model import Database, DescriptorFormat, FieldCase, Layout, TensorLayout, Version
 from ptxmma.model.bitmap import BitMap
 
 #: Digits of a digest.
@@ -80,9 +80,14 @@ def descriptor_format(format: DescriptorFormat) -> str:
     texts = []
     for field in format.fields:
         numbers = (field.low, field.width, field.upper, field.shift, field.less, field.fixed)
-        cases = [f"{sorted(map(str, case.when))} {sorted(case.values.items())} {sorted(case.targets)}" for case in field.cases]
+        cases = [_case(case) for case in field.cases]
         texts.append(f"{field.name} {numbers} {cases}")
     return _digest([f"{format.bits} {format.spare} {format.kinds}", *texts])
+
+
+def _case(case: FieldCase) -> str:
+    bound = f" below {case.below}" if case.below else ""
+    return f"{sorted(map(str, case.when))} {sorted(case.values.items())}{bound} {sorted(case.targets)}"
 
 
 def bit_map(layout: BitMap) -> str:

@@ -276,14 +276,15 @@ class TensorDescriptors:
             matrix=multiplicand,
             unknown=bits.unknown,
             family=instruction.family,
+            target=target or None,
             database=self._catalog.database,
         )
         if multiplicand is None:
-            doubts += self._zeros(instruction, matrix, majorness, bits)
+            doubts += self._zeros(instruction, matrix, majorness, bits, target)
         # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
         return tuple(dict.fromkeys(each.text for each in doubts if each.severity == "warning"))
 
-    def _zeros(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits) -> list[Suspicion]:
+    def _zeros(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> list[Suspicion]:
         """The strides of 0 that count in every product that an opcode may mean."""
         shared: dict[str, Suspicion] | None = None
         for multiplicand in self._possible(instruction, matrix):
@@ -293,6 +294,7 @@ class TensorDescriptors:
                 matrix=multiplicand,
                 unknown=bits.unknown,
                 family=instruction.family,
+                target=target or None,
                 database=self._catalog.database,
             )
             zeros = {each.field: each for each in found if each.rule == "zero"}

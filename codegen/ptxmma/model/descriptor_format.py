@@ -19,8 +19,18 @@ class FieldCase(Entry, frozen=True, kw_only=True):
     values: dict[
         Annotated[str, like(r"^[A-Za-z0-9_]+$", "a value")], Natural
     ] = {}  # values, each with the number in the field; any number if empty
+    below: Natural = 0  # the first number that is too large, where any number is legal; 0: all that fit are legal
     targets: Annotated[tuple[TargetName, ...], SOME] = ()  # these targets and all that include one of them; all targets if empty
     source: Source = ""
+
+    def __post_init__(self) -> None:
+        """A bound is of numbers."""
+        if self.values and self.below:
+            raise ValueError("values list what is legal: leave below out")
+
+    def admits(self, number: int, value: int) -> bool:
+        """Return whether a field may hold a number, which means a value."""
+        return number in self.values.values() if self.values else not self.below or value < self.below
 
 
 class DescriptorField(Entry, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.descriptors.bits import ones, placed, taken, width_of
+from ptxmma.catalog.descriptors.bits import counted, ones, placed, taken, width_of
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.model import DescriptorField, DescriptorFormat
 
@@ -65,9 +65,10 @@ def _stored(codec: Codec, field: DescriptorField, newer: str) -> set[int]:
         return {m >> field.shift for m in _SCALED_M}
     known = [case for case in field.cases if not case.targets or not newer or any(not target.startswith(newer) for target in case.targets)]
     of_kind = [case for case in known if not case.when or any(codec.kind in when.get("kind", (codec.kind,)) for when in case.when)]
-    if not field.cases or any(not case.values for case in of_kind):
-        return set(range(ones(width_of(field)) + 1))
-    return {stored for case in of_kind for stored in case.values.values()} or {0}
+    every = range(ones(width_of(field)) + 1)
+    if not field.cases:
+        return set(every)
+    return {stored for stored in every if any(case.admits(stored, counted(field, stored)) for case in of_kind)} or {0}
 
 
 def filled(format: DescriptorFormat, words: Iterable[int]) -> tuple[str, ...]:

@@ -99,9 +99,9 @@ enum {
  * Matrix descriptor of tcgen05: its fields, in the units that programs use. Source: 9.7.16.4.1.
  */
 typedef struct ptxmma_tcgen05_descriptor {
-  /** start of the matrix in shared memory; bits 0 to 13, without its low 4 bits */
+  /** start of the matrix in shared memory; bits 0 to 14, without its low 4 bits */
   uint32_t start_address;
-  /** leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part; bits 16 to 29, without its low 4 bits */
+  /** leading dimension byte offset (LBO); with leading_mode address, the shared address of the second part; bits 16 to 30, without its low 4 bits */
   uint32_t leading_byte_offset;
   /** stride dimension byte offset (SBO); bits 32 to 45, without its low 4 bits */
   uint32_t stride_byte_offset;
@@ -118,8 +118,8 @@ typedef struct ptxmma_tcgen05_descriptor {
 /** The 64-bit descriptor that holds the fields. */
 PTXMMA_CONSTEXPR_FN uint64_t ptxmma_tcgen05_descriptor_encode(ptxmma_tcgen05_descriptor fields) {
   return UINT64_C(0x400000000000) |
-(((uint64_t)fields.start_address >> 4) & 0x3fff) |
-         ((((uint64_t)fields.leading_byte_offset >> 4) & 0x3fff) << 16) |
+(((uint64_t)fields.start_address >> 4) & 0x7fff) |
+         ((((uint64_t)fields.leading_byte_offset >> 4) & 0x7fff) << 16) |
          ((((uint64_t)fields.stride_byte_offset >> 4) & 0x3fff) << 32) |
          (((uint64_t)fields.base_offset & 0x7) << 49) |
          (((uint64_t)fields.leading_mode & 0x1) << 52) |
@@ -130,8 +130,8 @@ PTXMMA_CONSTEXPR_FN uint64_t ptxmma_tcgen05_descriptor_encode(ptxmma_tcgen05_des
 /** The fields that a 64-bit descriptor holds. */
 PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_descriptor ptxmma_tcgen05_descriptor_decode(uint64_t descriptor) {
   const ptxmma_tcgen05_descriptor fields = {
-      ((uint32_t)(descriptor & 0x3fff) << 4),
-      ((uint32_t)((descriptor >> 16) & 0x3fff) << 4),
+      ((uint32_t)(descriptor & 0x7fff) << 4),
+      ((uint32_t)((descriptor >> 16) & 0x7fff) << 4),
       ((uint32_t)((descriptor >> 32) & 0x3fff) << 4),
       (uint32_t)((descriptor >> 49) & 0x7),
       (uint32_t)((descriptor >> 52) & 0x1),
@@ -149,7 +149,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_descriptor ptxmma_tcgen05_descriptor_decode(u
  */
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_descriptor_is_legal(uint64_t descriptor) {
   const ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(descriptor);
-  return !(descriptor & UINT64_C(0x1fc00000c000c000)) &&
+  return !(descriptor & UINT64_C(0x1fc0000080008000)) &&
          ((descriptor >> 46 & 0x7) == 1) &&
          ((0xfbu >> fields.swizzle & 1 ? 0x1u : 0x3u) >> fields.leading_mode & 1) &&
          (0x57u >> fields.swizzle & 1);

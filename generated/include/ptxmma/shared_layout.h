@@ -13,7 +13,7 @@
  * Functions that check their arguments return a status; they write nothing unless it is PTXMMA_OK:
  * PTXMMA_ERROR_NULL for a null pointer; PTXMMA_ERROR_MULTIPLE for extents that do not fill panels and
  * groups; PTXMMA_ERROR_SIZE for extents that are 0, a buffer that is too small, and an image that does
- * not end below the address 262144, which is as far as a descriptor reaches: take smaller tiles;
+ * not end below the address 524288, which is as far as a descriptor reaches: take smaller tiles;
  * PTXMMA_ERROR_ALIGNMENT for an address or stride that is not aligned; PTXMMA_ERROR_RANGE for all
  * other numbers that are not allowed, strides with which elements overlap, and sub-tiles that have no
  * descriptor. But for the copies they are for the host and constant expressions: device code takes its
@@ -257,7 +257,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_measure(const ptxmma_shared_layo
   group = cut.lbo_leads ? layout->sbo : layout->lbo;
   bytes = (cut.panels - 1) * panel + (cut.groups - 1) * group + cut.group;
   bytes = (bytes + cut.span - 1) / cut.span * cut.span;
-  if (layout->start + bytes > 262144) return PTXMMA_ERROR_SIZE;
+  if (layout->start + bytes > 524288) return PTXMMA_ERROR_SIZE;
   fields.base_offset = layout->base_offset;
   fields = ptxmma_descriptor_decode(ptxmma_descriptor_encode(fields));
   if (fields.base_offset != layout->base_offset) return PTXMMA_ERROR_RANGE;
@@ -279,7 +279,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_close(ptxmma_shared_layout *layo
   ptxmma_shared_cut cut = ptxmma_shared_no_cut();
   const ptxmma_status status = ptxmma_shared_cut_of(layout, &cut);
   if (status != PTXMMA_OK) return status;
-  if ((uint64_t)cut.groups * cut.group > 262144) return PTXMMA_ERROR_SIZE;
+  if ((uint64_t)cut.groups * cut.group > 524288) return PTXMMA_ERROR_SIZE;
   layout->lbo = cut.lbo_leads ? cut.groups * cut.group : cut.group;
   layout->sbo = cut.lbo_leads ? cut.group : cut.groups * cut.group;
   return PTXMMA_OK;

@@ -294,8 +294,8 @@ def encode_tcgen05_descriptor(start_address, leading_byte_offset, stride_byte_of
     """
     return (
         0x400000000000
-        | ((start_address >> 4) & 0x3FFF)
-        | (((leading_byte_offset >> 4) & 0x3FFF) << 16)
+        | ((start_address >> 4) & 0x7FFF)
+        | (((leading_byte_offset >> 4) & 0x7FFF) << 16)
         | (((stride_byte_offset >> 4) & 0x3FFF) << 32)
         | ((base_offset & 0x7) << 49)
         | ((leading_mode & 0x1) << 52)
@@ -310,8 +310,8 @@ def decode_tcgen05_descriptor(descriptor):
     -> start_address, leading_byte_offset, stride_byte_offset, base_offset, leading_mode, lut_start, swizzle.
     Source: 9.7.16.4.1, PTX ISA 9.4, 9.7.18.4.1.
     """
-    start_address = (descriptor & 0x3FFF) << 4
-    leading_byte_offset = ((descriptor >> 16) & 0x3FFF) << 4
+    start_address = (descriptor & 0x7FFF) << 4
+    leading_byte_offset = ((descriptor >> 16) & 0x7FFF) << 4
     stride_byte_offset = ((descriptor >> 32) & 0x3FFF) << 4
     base_offset = (descriptor >> 49) & 0x7
     leading_mode = (descriptor >> 52) & 0x1

@@ -60,6 +60,11 @@ def width_of(field: DescriptorField) -> int:
     return field.width + (field.upper is not None)
 
 
+def counted(field: DescriptorField, stored: int) -> int:
+    """The number that a field without names means by the number in its bits."""
+    return (stored << field.shift) + field.less
+
+
 def ones(width: int) -> int:
     """The largest number of so many bits."""
     return (1 << width) - 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.arguments import integer, shortened
 from ptxmma.catalog.descriptors import chosen_product
-from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bits_text, mask, ones, placed, spare, taken, width_of
+from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bits_text, counted, mask, ones, placed, spare, taken, width_of
 from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
@@ -110,13 +110,14 @@ class Codec:
         facts: _Facts = self._facts | {row.field.name: row.value for row in rows}
         unread = {field.name for field in self.format.fields if mask(field) & unknown}
         wrong = []
-        for field, stored, _ in rows:
+        for field, stored, value in rows:
             if field.name in unread or self._needed(field.name) & unread:
                 continue
             if field.fixed is not None and stored != field.fixed:
                 wrong.append(Mistake(field.name, f"{field.name} is {stored}; it is always {field.fixed}"))
             elif field.fixed is None and not self._fits(field, stored, facts):
-                wrong.append(Mistake(field.name, f"{field.name} holds {stored}; {self._allowed(field, facts, named=True)}"))
+                said = f"is {value}" if field.shift else f"holds {stored}"
+                wrong.append(Mistake(field.name, f"{field.name} {said}; {self._allowed(field, facts, named=True)}"))
         if self.format.spare == "zero":
             wrong += (
                 Mistake("", f"{bits_text(low, width)} must be 0")
@@ -158,9 +159,9 @@ class Codec:
         return self._given(self.field(name), value, self._facts | others)
 
     def reach(self, name: str) -> int:
-        """The first number, in the field's unit, that is too large for a field."""
+        """The first number, in the field's unit, that is too large for a field that holds numbers."""
         field = self.field(name)
-        return 1 << width_of(field) + field.shift
+        return max((self._end(field, case) for case in self._cases(field, self._facts)), default=self._end(field))
 
     def _needed(self, name: str) -> set[str]:
         found: set[str] = set()
@@ -195,7 +196,7 @@ class Codec:
         if not field.cases:
             return True
         cases = list(self._cases(field, facts))
-        return any(not case.values or stored in case.values.values() for case in cases) or (not cases and stored == 0)
+        return any(case.admits(stored, counted(field, stored)) for case in cases) or (not cases and stored == 0)
 
     def _given(self, field: DescriptorField, value: Value, facts: Mapping[str, Value]) -> int:
         """Return the number in a field for a value that is given."""
@@ -230,7 +231,13 @@ class Codec:
                 for name, number in case.values.items():
                     if number == stored:
                         return int(name) if name.isdigit() else name
-        return (stored << field.shift) + field.less
+        return counted(field, stored)
+
+    @staticmethod
+    def _end(field: DescriptorField, case: FieldCase | None = None) -> int:
+        """The first number that is too large for a field, in one of its cases."""
+        end = counted(field, 1 << width_of(field))
+        return min(end, case.below) if case and case.below else end
 
     @property
     def _where(self) -> str:
@@ -247,8 +254,11 @@ class Codec:
             return f"allowed: {', '.join(listed)}{self._elsewhere(field, facts, names)}"
         if field.cases and not any(True for _ in self._cases(field, facts)):
             return f"allowed: 0{self._elsewhere(field, facts, names)}"
-        step, most = 1 << field.shift, (ones(width_of(field)) << field.shift) + field.less
-        return f"allowed: multiples of {step} from 0 to {most}" if step > 1 else f"allowed: {field.less}..{most}"
+        step, cases = 1 << field.shift, list(self._cases(field, facts))
+        most = max((self._end(field, case) for case in cases), default=self._end(field)) - step
+        others = [case for case in self._cases(field, facts, anywhere=True) if case not in cases and self._end(field, case) > most + step]
+        more = "".join(f"; up to {self._end(field, case) - step} on {' and '.join(case.targets)}" for case in others)
+        return f"allowed: multiples of {step} from 0 to {most}{more}" if step > 1 else f"allowed: {field.less}..{most}{more}"
 
     def _elsewhere(self, field: DescriptorField, facts: Mapping[str, Value], names: Mapping[str, int]) -> str:
         """The values that only other targets have."""

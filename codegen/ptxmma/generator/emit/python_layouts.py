@@ -125,7 +125,7 @@ def _descriptor(format: DescriptorFormat, stem: str) -> Iterator[Function]:
     lines = []
     terms = [f"0x{placed(field, field.fixed):X}" for field in format.fields if field.fixed]
     for name, field in zip(names, fields, strict=True):
-        unit = f", in {_plain(field.unit)}" if field.unit and not field.cases else ""
+        unit = f", in {_plain(field.unit)}" if field.unit and not any(case.values for case in field.cases) else ""
         lines += textwrap.wrap(f"``{name}``: {_plain(field.title)}{unit}.", _LONGEST_LINE - 4, subsequent_indent="    ")
         value = f"({name} - {field.less})" if field.less else name
         value = f"({value} >> {field.shift})" if field.shift else value

@@ -122,8 +122,8 @@ def tiles(spec: Spec) -> dict[str, Any]:
 
 
 def _reach(spec: Spec) -> int:
-    """The first address that some descriptor cannot hold."""
-    return min(Codec(spec, each).reach("start_address") for each in matrix_formats(spec))
+    """The first address that no descriptor holds, of the family whose descriptors reach furthest."""
+    return max(Codec(spec, each).reach("start_address") for each in matrix_formats(spec))
 
 
 def _mapped(spec: Spec) -> list[ElementType]:

@@ -113,9 +113,9 @@ def canonical(memory: SharedMemory, majorness: str, swizzle: str) -> Canonical:
     raise ValueError(f"unknown majorness {majorness!r}; known for swizzle {swizzle!r}: {', '.join(known)}")
 
 
-def matrix_codec(family: str, database: DatabaseLike) -> Codec:
-    """The codec of the matrix descriptors of a family; by default of the first that has some."""
-    return codec("matrix", matrix_format(catalog(database).database.spec, family).family, database=database)
+def matrix_codec(family: str, database: DatabaseLike, target: str | None = None) -> Codec:
+    """The codec of the matrix descriptors of a family, by default of the first that has some; for any target by default."""
+    return codec("matrix", matrix_format(catalog(database).database.spec, family).family, target=target, database=database)
 
 
 def aligned(name: str, value: Any, multiple: int) -> int:

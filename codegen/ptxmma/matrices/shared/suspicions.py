@@ -40,6 +40,7 @@ def suspicions(
     matrix: Multiplicand | None = None,
     unknown: int = 0,
     family: str = "",
+    target: str | None = None,
     database: DatabaseLike = None,
 ) -> list[Suspicion]:
     """The probable mistakes in the 64 bits of a descriptor; instructions accept all of them silently.
@@ -65,13 +66,14 @@ def suspicions(
         matrix: the operand that it describes: only the strides that it uses are judged, without allowance for customary values.
         unknown: a mask of bits that are not known; what depends on them is not reported.
         family: the family of the instruction that reads it; by default the database's first with matrix descriptors.
+        target: the target that reads it, by any name; any by default.
         database: the source of the facts; the packaged database by default.
 
     Raises:
         TypeError: something that is not an integer.
-        ValueError: bits that are not a descriptor, or an unknown majorness.
+        ValueError: bits that are not a descriptor, an unknown majorness, or a target without instructions that read it.
     """
-    memory, codec = memory_of(database), matrix_codec(family, database)
+    memory, codec = memory_of(database), matrix_codec(family, database, target)
     family = codec.format.family
     descriptor &= ~unknown
     unread = {field.name for field in codec.format.fields if unknown >> field.low & ones(field.width)}

@@ -104,7 +104,7 @@ struct shared_tile {
       "ptxmma: the contiguous extent of a tile (k if K-major, else x) fills the swizzle's bytes; the other is a multiple of a group's lines, 4 or 8");
   static_assert(
       measures.status != PTXMMA_ERROR_SIZE,
-      "ptxmma: a tile has elements, and ends below address 262144, which is as far as descriptors reach");
+      "ptxmma: a tile has elements, and ends below address 524288, which is as far as descriptors reach");
   static_assert(Depth % Step == 0, "ptxmma: the depth of a tile is a multiple of an instruction's depth");
 
   // Bytes from the start of the tile to the byte in which element (x, k) starts.

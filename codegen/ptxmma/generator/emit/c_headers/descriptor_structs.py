@@ -158,6 +158,8 @@ def _checks(codec: Codec) -> Iterator[Check]:
         if field.fixed is not None:
             yield Check(field.name, f"(descriptor >> {field.low} & {ones(field.width):#x}) == {field.fixed}")
             continue
+        if any(not (case.when or case.values or case.below) for case in field.cases):  # any number, on some target
+            continue
         tested = codec.needed(field)
         masks: dict[int, list[tuple[int, ...]]] = {}
         for stored in itertools.product(*(range(1 << width_of(each)) for each in tested)) if field.cases else ():

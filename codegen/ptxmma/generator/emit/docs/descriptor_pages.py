@@ -135,7 +135,8 @@ def _where(format: DescriptorFormat, case: FieldCase) -> str:
     qualifier = format.qualifier
     kinds = " or ".join(rest.codes(f".{kind}" for kind in when[qualifier]) for when in case.when if qualifier in when)
     others = [{key: values for key, values in when.items() if key != qualifier} for when in case.when]
-    parts = [f"with {kinds}"] if kinds else []
+    parts = [f"below {case.below}"] if case.below else []
+    parts += [f"with {kinds}"] if kinds else []
     parts += [f"where {rest.condition(others)}"] if any(others) else []
     parts += [f"on {' and '.join(case.targets)}"] if case.targets else []
     return ", ".join(parts)

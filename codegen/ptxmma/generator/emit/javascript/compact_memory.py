@@ -32,7 +32,7 @@ def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
     known: dict[str, Any] = msgspec.to_builtins(field)
     kept = {key: value for key, value in known.items() if key not in ("source", "cases")}
     legal = [
-        without_empty(when=condition(case.when), targets=case.targets) | ({"values": case.values} if case.values else {})
+        without_empty(when=condition(case.when), below=case.below, targets=case.targets) | ({"values": case.values} if case.values else {})
         for case in field.cases
     ]  # fmt: skip
     return kept | ({"cases": runs([cases.number(case) for case in legal])} if legal else {})

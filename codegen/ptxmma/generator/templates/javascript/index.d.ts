@@ -391,7 +391,7 @@ export interface DescriptorFormat {
     fixed?: number;
     /** The number that the field holds where nobody gives a value. */
     default?: number;
-    cases?: { when?: string; values?: Record<string, number>; targets?: string[] }[];
+    cases?: { when?: string; values?: Record<string, number>; below?: number; targets?: string[] }[];
   }[];
 }
 
