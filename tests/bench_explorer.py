@@ -24,7 +24,7 @@ _LARGEST = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
 def main() -> None:
     """Measure and print."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    print(f"{'explorer.html':<58}{paths.EXPLORER.stat().st_size / 1000:>7.0f} KB  339 KB")
+    print(f"{'explorer.html':<58}{paths.EXPLORER.stat().st_size / 1000:>7.0f} KB  330 KB")
     if chromium is None or importlib.util.find_spec("playwright") is None:
         print("explorer in a browser: skipped, Chromium or Playwright is not installed")
         return

@@ -34,7 +34,7 @@ from ptxmma.check import Checker
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import index_functions, javascript, python_layouts
 from ptxmma.generator.emit.javascript.bundle import bundled
-from ptxmma.generator.emit.javascript.shortening import template
+from ptxmma.generator.emit.javascript.shortening import packed, template
 from ptxmma.matrices.arrangements import arrangement, names
 from ptxmma.matrices.descriptors import suspicions
 from ptxmma.matrices.shared.accesses import access_patterns
@@ -734,3 +734,10 @@ def test_a_text_with_braces_of_its_own_is_refused() -> None:
     assert template("F16BF16_f16", {"dtype": "f16", "atype": "bf16", "btype": "f16"}) == "{DTYPE}{ATYPE}_{btype}"
     with pytest.raises(ValueError, match=r"'MMA_\{n\}' has a brace, which stands for a value"):
         template("MMA_{n}", {"atype": "f16"})
+
+
+def test_packed_data_is_the_data(tmp_path: Path) -> None:
+    text = json.dumps({"word": ["word", "a `${word}`\\", "Āǿ ~", "word"], "words": [["word"], ["word"], None, None]}, ensure_ascii=False)
+    (tmp_path / "data.mjs").write_text(f"console.log(JSON.stringify({packed(text)}));", encoding="utf-8")
+    done = subprocess.run([str(NODE), str(tmp_path / "data.mjs")], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert json.loads(done.stdout) == json.loads(text)

@@ -23,7 +23,7 @@ from ptxmma.catalog.roles import matrices
 from ptxmma.catalog.variants import each_number
 from ptxmma.generator.emit import json_text
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
-from ptxmma.generator.emit.javascript.shortening import Interned, condition, runs, table, template, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, condition, packed, runs, table, template, without_empty
 from ptxmma.generator.proven import attached, definitions
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
@@ -35,14 +35,12 @@ _COLOURS = 32
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
 #: The data that is shared as records; other shared data are lists and texts.
 _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
-#: A key that JavaScript reads without quotes too; inside of a text, a backslash would be before the quote.
-_KEY = re.compile(r'(?<=[{,])"([A-Za-z_]\w*)":')
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as a JavaScript literal: on lines that people can read, and as short as can be."""
+    """The database as JavaScript: on lines that people can read, and packed."""
     data = _data(catalog)
-    return json_text.lines(data, _LONGEST_LINE), _KEY.sub(r"\1:", msgspec.json.encode(data).decode())
+    return json_text.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(data).decode())
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
