@@ -11,7 +11,7 @@ import itertools
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,37 +23,28 @@ import pytest
 import header_programs
 from cuda_calls import Nvcc
 from header_programs import EXTERNAL, WARNINGS, run, write_headers
+from layout_functions import questions
 from ptxmma import paths
 from ptxmma.catalog import requirements
-from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
-from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import c_text, formula_text
-from ptxmma.model import Cases, DescriptorField, Layout, SharedMemory, formula
+from ptxmma.model import DescriptorField, formula
 
 Array = npt.NDArray[np.uint32]
 
 _STANDARDS = [("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")]
 _DRIVERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
 
-_SWEEP = """
+#: Each calls a function of so many parameters at many points.
+_SWEEPS = "".join(
+    f"void sweep{count}(uint32_t (*f)({', '.join(['uint32_t'] * count)}), uint32_t n, const uint32_t *const *x, uint32_t *out) {{\n"
+    f"  for (uint32_t i = 0; i < n; i++) out[i] = f({', '.join(f'x[{number}][i]' for number in range(count))});\n}}\n"
+    for count in range(1, 8)
+)
+_COUNT = """
 #include "ptxmma/ptxmma.h"
-typedef uint32_t (*one)(uint32_t);
-typedef uint32_t (*two)(uint32_t, uint32_t);
-typedef uint32_t (*three)(uint32_t, uint32_t, uint32_t);
-void sweep1(one f, uint32_t n, uint32_t *out) {
-  for (uint32_t i = 0; i < n; i++) *out++ = f(i);
-}
-void sweep2(two f, uint32_t n, uint32_t m, uint32_t *out) {
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < m; j++) *out++ = f(i, j);
-}
-void sweep3(three f, uint32_t n, uint32_t m, uint32_t l, uint32_t *out) {
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < m; j++)
-      for (uint32_t k = 0; k < l; k++) *out++ = f(i, j, k);
-}
 uint32_t count(int what) {
   const ptxmma_variant_info *info = ptxmma_describe_variant((ptxmma_variant)0);
   if (what == 4) return sizeof info->types / sizeof info->types[0];
@@ -82,12 +73,13 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.c = ctypes.CDLL(str(path))
 
-    def table(self, name: str, *sizes: int) -> Array:
-        """The values of a function over ``range(sizes[0])`` times ``range(sizes[1])`` …"""
-        out = np.empty(sizes, dtype=np.uint32)
+    def sweep(self, name: str, *columns: Any) -> Array:
+        """The values of a function at every point of columns of arguments."""
+        given = [np.ascontiguousarray(column, np.uint32).reshape(-1) for column in columns]
+        out = np.empty_like(given[0])
         function = ctypes.cast(getattr(self.c, name), ctypes.c_void_p)
-        counts = map(ctypes.c_uint32, sizes)
-        getattr(self.c, f"sweep{len(sizes)}")(function, *counts, out.ctypes.data_as(ctypes.c_void_p))
+        addresses = (ctypes.c_void_p * len(given))(*(column.ctypes.data for column in given))
+        getattr(self.c, f"sweep{len(given)}")(function, ctypes.c_uint32(out.size), addresses, out.ctypes.data_as(ctypes.c_void_p))
         return out
 
     def call(self, name: str, *arguments: int, result: Any = ctypes.c_uint32) -> Any:
@@ -104,41 +96,12 @@ def library(
     language = request.param
     folder = tmp_path_factory.mktemp("library")
     source = folder / ("sweep.c" if language == "c" else "sweep.cpp")
-    text = _SWEEP if language == "c" else f'#include <stdint.h>\nextern "C" {{\n{_SWEEP}}}\n'
+    text = f"{_COUNT}{_SWEEPS}" if language == "c" else f'#include <stdint.h>\nextern "C" {{\n{_COUNT}{_SWEEPS}}}\n'
     source.write_text(text, encoding="utf-8")
     target = folder / "sweep.so"
     plain = "-std=c99" if language == "c" else "-std=c++11"  # from C++14 on the functions are constexpr, and so inline
     run(compilers[language][0], plain, "-shared", "-fPIC", *EXTERNAL, "-I", core, source, "-o", target)
     return Library(target)
-
-
-@pytest.fixture(scope="module")
-def users(catalog: Catalog) -> dict[str, list[tuple[Instruction, Operand]]]:
-    """For each layout, the instructions and operands that have it; of many n the smallest and the largest."""
-    by_layout: dict[str, list[tuple[Instruction, Operand]]] = {layout.name: [] for layout in catalog.database.layouts}
-    for instruction in catalog.all():
-        ranging = instruction.variant.ranging
-        if all(instruction.extents[name] in (numbers[0], numbers[-1]) for name, numbers in ranging.items()):
-            for form in instruction.forms:
-                for operand in form.operands:
-                    if operand.layout is not None:
-                        by_layout[operand.layout.name].append((instruction, operand))
-    assert all(by_layout.values())
-    return by_layout
-
-
-def _kind(catalog: Catalog, kind: str) -> list[Layout]:
-    layouts = [layout for layout in catalog.database.layouts if layout.kind == kind]
-    assert layouts
-    return layouts
-
-
-def _grid(*sizes: int) -> tuple[Any, ...]:
-    return tuple(np.indices(sizes).astype(np.uint32))
-
-
-def _stem(layout: Layout) -> str:
-    return f"ptxmma_{layout.name}"
 
 
 # --- compiling --------------------------------------------------------------------------------------------------------------
@@ -238,38 +201,22 @@ def test_every_function_compiles_without_a_branch(compilers: dict[str, list[str]
 # --- layouts ----------------------------------------------------------------------------------------------------------------
 
 
-def test_fragments_agree_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
-    for layout in _kind(catalog, "fragment"):
-        stem = _stem(layout)
-        for operand in {id(operand): operand for _, operand in users[layout.name]}.values():
-            lane, i = _grid(layout.threads, operand.elements)
-            place = dict(zip(operand.axes, operand.coords(lane, i), strict=True))
-            place |= {axis: layout.to_axes.apply({"lane": lane, "i": i})[axis] for axis in layout.apart}
-            for axis, expected in place.items():
-                assert np.array_equal(library.table(f"{stem}_{axis}", *lane.shape), np.broadcast_to(expected, lane.shape)), (stem, axis)
-            if operand.sparsity is not None:
-                first, last = operand.window(lane, i)
-                assert np.array_equal(library.table(f"{stem}_chunk", *lane.shape), operand.chunk(lane, i)), stem
-                assert np.array_equal(library.table(f"{stem}_window_first", *lane.shape), first), stem
-                assert np.array_equal(library.table(f"{stem}_window_last", *lane.shape), last), stem
-            size = tuple(operand.sizes[axis] for axis in place)
-            owner, element = operand.locate(**dict(zip(place, _grid(*size), strict=True)))
-            assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(owner, size)), stem
-            assert np.array_equal(library.table(f"{stem}_element", *size), np.broadcast_to(element, size)), stem
+#: Functions of 32-bit integers that map no place: fields of registers and descriptors, elements in containers, and part of the swizzle.
+_OTHERS = re.compile(r"ptxmma_(un)?pack_\w+|\w+_(insert|extract|legal|encode)|ptxmma_swizzle_128b_atom_32b_address")
 
 
-def test_addresses_agree_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
-    for layout in _kind(catalog, "address"):
-        stem = _stem(layout)
-        for _, operand in users[layout.name]:
-            size = tuple(operand.sizes[axis] for axis in operand.axes)
-            giver = operand.locate(*_grid(*size))
-            assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(giver, size)), stem
-            places = [operand.coords(lane) for lane in range(layout.threads)]
-            given = [place for place in places if place is not None]
-            assert len(given) == np.prod(size)
-            for axis, expected in zip(operand.axes, zip(*given, strict=True), strict=True):
-                assert library.table(f"{stem}_{axis}", len(given)).tolist() == list(expected), (stem, axis)
+def test_functions_equal_the_model(catalog: Catalog, library: Library, core: Path) -> None:
+    """Every function of layouts over its whole domain, in every space."""
+    texts = "".join(path.read_text(encoding="utf-8") for path in (core / "ptxmma").glob("*.h"))
+    declared = re.findall(r"^PTXMMA_CONSTEXPR_FN uint32_t (\w+)\(\s*([^)]*)\)", texts, re.MULTILINE)
+    parameters = {name: [each.split()[-1] for each in listed.split(",")] for name, listed in declared}
+    asked = set()
+    for question in questions(catalog):
+        for result, name in question.in_c.items():
+            asked.add(name)
+            made = library.sweep(name, *(question.arguments[parameter] for parameter in parameters[name]))
+            assert np.array_equal(made, question.results[result].astype(np.uint32)), name
+    assert {name for name in parameters if not _OTHERS.fullmatch(name)} == asked
 
 
 def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_path: Path) -> None:
@@ -295,30 +242,12 @@ def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_p
     run(cc, "-std=c11", "-fsyntax-only", "-I", core, source)
 
 
-def test_metadata_agrees_with_the_model(catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]) -> None:
-    for layout in _kind(catalog, "metadata"):
-        stem = _stem(layout)
-        metadata = users[layout.name][0][0].metadata
-        size = (metadata.rows, metadata.chunks, metadata.selectors)
-        lane, bit, width = metadata.locate(*_grid(*size))
-        assert np.array_equal(library.table(f"{stem}_lane", *size), np.broadcast_to(lane, size)), stem
-        assert np.array_equal(library.table(f"{stem}_bit", *size[:2]), np.broadcast_to(bit, size)[:, :, 0]), stem
-        domain = (layout.threads, 32)
-        back = {name: library.table(f"{stem}_{name}", *domain) for name in ("row", "chunk", "selector")}
-        for thread, selector in itertools.product(range(layout.threads), range(metadata.selectors)):
-            ours = [
-                (int(back["row"][thread, low]), int(back["chunk"][thread, low]), low)
-                for low in range(0, 32, width)
-                if back["selector"][thread, low] == selector
-            ]
-            assert ours == metadata.fields(thread, selector), stem
-
-
-def test_fields_go_into_a_register_and_come_out(
-    catalog: Catalog, library: Library, users: dict[str, list[tuple[Instruction, Operand]]]
-) -> None:
-    for layout in _kind(catalog, "metadata"):
-        stem, width = _stem(layout), users[layout.name][0][0].metadata.width
+def test_fields_go_into_a_register_and_come_out(catalog: Catalog, library: Library) -> None:
+    every = (instruction.metadata for instruction in catalog.all() if instruction.variant.instruction.metadata)
+    widths = {metadata.layout.name: metadata.width for metadata in every}
+    assert widths.keys() == {layout.name for layout in catalog.database.layouts if layout.kind == "metadata"}
+    for name, width in widths.items():
+        stem = f"ptxmma_{name}"
         word = 0xFFFFFFFF
         fields = {bit: (5 * bit // width + 3) % (1 << width) for bit in range(0, 32, width)}
         for bit, field in fields.items():
@@ -354,25 +283,6 @@ def test_the_validity_function_reads_its_mask(catalog: Catalog, library: Library
     for family in {entry.family for entry in catalog.database.spec.instructions if entry.metadata}:
         name = f"ptxmma_{c_text.identifier(family)}_legal"
         assert [library.call(name, 0b1010, field) for field in range(5)] == [0, 1, 0, 1, 0]
-
-
-def test_scale_factors_agree_with_the_formulas(catalog: Catalog, library: Library) -> None:
-    for layout in _kind(catalog, "scale"):
-        stem, entry = _stem(layout), catalog.database.spec.register_layouts[layout.entry]
-        line = "row" if layout.name.rpartition("_scale_vec")[0].endswith("scale_a") else "col"
-        legal = [range(0, size * (step := layout.steps.get(axis, 1)), step) for axis, size in layout.axes.items()]
-        for row, block, byte_id, thread_id in itertools.product(*legal):
-            known: dict[str, formula.Value] = {line: row, "block": block, "byte_id": byte_id, "thread_id": thread_id}
-            lane, byte = _value(entry.at["lane"], known), _value(entry.at["byte"], known)
-            assert library.call(f"{stem}_lane", row, thread_id) == lane, stem
-            assert library.call(f"{stem}_byte", block, byte_id) == byte, stem
-            back = {name: library.call(f"{stem}_{name}", lane, byte) for name in (line, "block", "byte_id", "thread_id")}
-            assert list(back.values()) == list(known.values()), stem
-
-
-def _value(cases: Cases, known: dict[str, formula.Value]) -> int:
-    parsed = [(formula.parse(case.when) if case.when else None, formula.parse(case.value)) for case in cases]
-    return formula.evaluate_cases(parsed, known, 1)[0]
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------------
@@ -459,7 +369,7 @@ def test_the_lists_of_variants_are_the_catalog(catalog: Catalog, library: Librar
     assert {row.extent_names for row in rows} >= {"m n k", "rows cols num", ""}
 
     names = [target.name for target in catalog.database.spec.targets]
-    accepted = library.table("ptxmma_variant_ptx", count, len(names))
+    accepted = library.sweep("ptxmma_variant_ptx", *np.indices((count, len(names)))).reshape(count, len(names))
     for row, versions in zip(rows, accepted, strict=True):
         assert {name: int(ptx) for name, ptx in zip(names, versions, strict=True) if ptx} == {
             name: _ptx(version) for name, version in known[row[0]].accepted_by().items()
@@ -512,78 +422,8 @@ def test_the_headers_carry_the_version_of_the_spec(catalog: Catalog, core: Path)
 
 
 @pytest.fixture(scope="module")
-def memory(catalog: Catalog) -> SharedMemory:
-    spec = catalog.database.spec
-    assert spec.shared_memory is not None
-    return read_by(spec, spec.shared_memory, "wgmma")
-
-
-@pytest.fixture(scope="module")
 def fields(catalog: Catalog) -> tuple[DescriptorField, ...]:
     return matrix_format(catalog.database.spec, "wgmma").fields
-
-
-@pytest.fixture(scope="module")
-def encoding(catalog: Catalog) -> dict[str, int]:
-    return swizzle_encoding(catalog.database.spec, "wgmma")
-
-
-def _cute(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The ``(size, stride)`` pairs of both modes of a layout such as ``((8,2),(4,4)):((4,32),(1,64))``."""
-    sizes, strides = ([list(map(int, mode.split(","))) for mode in re.findall(r"\(([\d,]+)\)", part)] for part in text.split(":"))
-    first, second = (list(zip(size, stride, strict=True)) for size, stride in zip(sizes, strides, strict=True))
-    return first, second
-
-
-def _positions(mode: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """The offsets along one mode, its first part running fastest."""
-    for digits in itertools.product(*(range(size) for size, _ in reversed(mode))):
-        yield sum(digit * stride for digit, (_, stride) in zip(reversed(digits), mode, strict=True))
-
-
-def test_the_worked_examples_come_out(catalog: Catalog, memory: SharedMemory, library: Library, fields: Sequence[DescriptorField]) -> None:
-    """Figures 166 to 170: the exact layout, and how the offsets are encoded."""
-    bits = {entry.name: entry.bits for entry in catalog.database.spec.types.elements}
-    assert memory.examples
-    for example in memory.examples:
-        width = bits[example.type]
-        lbo, sbo = example.lbo * width // 8, example.sbo * width // 8
-        function = f"ptxmma_offset_{example.majorness}_{example.swizzle}".lower()
-        along_x, along_k = (list(_positions(mode)) for mode in _cute(example.cute))
-        if not example.lbo:
-            # Beyond the swizzle's span the figure gives several elements one address (erratum "figure-167").
-            assert len({a + b for a in along_x for b in along_k}) < len(along_x) * len(along_k)
-            span = next(mode.bytes for mode in memory.swizzles if mode.name == example.swizzle)
-            del along_k[span * 8 // width :]
-        for x, k in itertools.product(range(len(along_x)), range(len(along_k))):
-            assert library.call(function, x, k, width, lbo, sbo) == (along_x[x] + along_k[k]) * width // 8, (example.name, x, k)
-        encoded = _encode(fields, library, leading_byte_offset=lbo, stride_byte_offset=sbo)
-        stored = {entry.name: encoded >> entry.low & (1 << entry.width) - 1 for entry in fields}
-        assert stored["stride_byte_offset"] == example.sbo_encoding, example.name
-        # Without a leading dimension the manual writes 1 by convention.
-        assert stored["leading_byte_offset"] == (example.lbo_encoding if example.lbo else 0), example.name
-
-
-def test_swizzles_are_those_of_cute(memory: SharedMemory, library: Library, encoding: dict[str, int]) -> None:
-    for mode in memory.swizzles:
-        bits, base, shift = map(int, re.findall(r"\d+", mode.cute))
-        for address in range(0, 2 * mode.pattern, 16):
-            expected = address ^ (address >> shift & ((1 << bits) - 1) << base)
-            assert library.call("ptxmma_swizzle_address", encoding[mode.name], address + 5, 0) == expected + 5, mode.name
-
-
-def test_a_base_offset_moves_the_pattern(memory: SharedMemory, library: Library, encoding: dict[str, int]) -> None:
-    """A pattern off its grid is swizzled like one on it."""
-    for mode in memory.swizzles:
-        for start in range(0, 2048, 128):
-            offset = library.call("ptxmma_base_offset", encoding[mode.name], start)
-            assert offset == (start // 128 % 8 if start % mode.pattern else 0), mode.name
-            assert offset == formula.evaluate(formula.parse(memory.base_offset), {"start": start, "pattern": mode.pattern}), mode.name
-            for address in range(0, mode.pattern, 16):
-                moved = library.call("ptxmma_swizzle_address", encoding[mode.name], start + address, offset)
-                assert (moved ^ start + address) == (library.call("ptxmma_swizzle_address", encoding[mode.name], address, 0) ^ address), (
-                    mode.name
-                )
 
 
 def _descriptor(fields: Sequence[DescriptorField]) -> Any:

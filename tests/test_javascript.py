@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from layout_functions import questions
 from ptxmma import sparse
 from ptxmma.catalog import layouts
 from ptxmma.catalog.conversion import Conversion, convert
@@ -40,7 +41,6 @@ from ptxmma.matrices.descriptors import suspicions
 from ptxmma.matrices.shared.accesses import access_patterns
 from ptxmma.matrices.shared.readable_types import readable
 from ptxmma.matrices.shared_memory import SharedLayout
-from ptxmma.model.formula import evaluate, parse
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -91,24 +91,19 @@ def _representatives(catalog: Catalog) -> list[Instruction]:
 # --- layouts ----------------------------------------------------------------------------------------------------------------
 
 
-def test_functions_equal_the_bit_maps(catalog: Catalog, ask: Ask) -> None:
-    asked, expected = [], []
-    for layout, functions in index_functions.functions(catalog):
-        forward = functions[0]
-        to_axes = "lane" in layout.map.inputs
-        inputs = {name: layout.map.inputs[name] for name in (forward.parameters if to_axes else layout.axes)}
-        points = np.stack([grid.ravel() for grid in np.meshgrid(*(np.arange(1 << width) for width in inputs.values()), indexing="ij")])
-        places = layout.map.apply(dict(zip(inputs, points, strict=True)))
-        given = [column * layout.steps.get(name, 1) for name, column in zip(inputs, points, strict=True)]
-        results = [np.broadcast_to(places[name] * layout.steps.get(name, 1), given[0].shape) for name in layout.map.outputs]
-        rows = np.stack(given, axis=1).tolist()
-        there = np.stack(results, axis=1).tolist()
-        asked += [{"ask": "function", "name": forward.name, "points": rows}]
-        asked += [{"ask": "function", "name": f"{forward.name}_inverse", "points": there}]
-        expected += [there, rows]
-    for question, answer, wanted in zip(asked, ask(asked), expected, strict=True):
-        flat = [place if isinstance(place, list) else [place] for place in answer]
-        assert flat == wanted, question["name"]
+def test_functions_equal_the_model(catalog: Catalog, package: Path, ask: Ask) -> None:
+    """Every function of layouts, in every space, at points that are spread over its domain: Python's are asked for all."""
+    texts = "".join(path.read_text(encoding="utf-8") for path in package.glob("*.js"))
+    listed = dict(re.findall(r"^export function (\w+)\(([a-z_0-9, =]*)\)", texts, re.MULTILINE))
+    known = [each.spread(512) for each in questions(catalog) if each.in_javascript]
+    asked = []
+    for question in known:
+        parameters = [parameter.partition("=")[0].strip() for parameter in listed[question.in_javascript].split(",")]
+        points = np.stack([question.arguments[name] for name in parameters], axis=1).tolist()
+        asked.append({"ask": "function", "name": question.in_javascript, "points": points})
+    for question, answer in zip(known, ask(asked), strict=True):
+        wanted = np.stack([*question.results.values()], axis=1)
+        assert np.array_equal(np.reshape(answer, wanted.shape), wanted), question.name
 
 
 def test_every_function_of_python_is_there(catalog: Catalog, ask: Ask) -> None:
@@ -619,24 +614,6 @@ def test_descriptors_are_read_as_the_library_reads_them(catalog: Catalog, ask: A
         answers = ask([{"ask": "decode", "bits": str(bits), "family": format.family} for bits in words])
         assert [list(answer) for answer in answers] == [[field.name for field in codec.parameters]] * len(words)
         assert answers == [codec.decode(bits) for bits in words]
-
-
-def test_swizzles_and_offsets_are_the_formulas(catalog: Catalog, ask: Ask) -> None:
-    spec = catalog.database.spec
-    assert spec.shared_memory is not None
-    memory = spec.shared_memory
-    points = [[address, mode.bytes, base] for mode in memory.swizzles for base in range(8) for address in range(0, 4096, 16)]
-    (moved,) = ask([{"ask": "function", "name": "swizzle", "points": points}])
-    formula = parse(memory.swizzle_formula)
-    assert moved == [evaluate(formula, {"address": address, "span": span, "base_offset": base}) for address, span, base in points]
-    spans = {mode.name: mode.bytes for mode in memory.swizzles}
-    places = [[x, k, bits, 4096, 512] for bits in (4, 8, 32) for x in range(0, 80, 3) for k in range(0, 300, 7)]
-    layouts = [(layout, name) for layout in memory.layouts for name in layout.swizzles]
-    asked = [{"ask": "function", "name": f"offset_{layout.majorness}_major_{name}".lower(), "points": places} for layout, name in layouts]
-    for (layout, name), offsets in zip(layouts, ask(asked), strict=True):
-        formula = parse(layout.element_offset)
-        names = ("x", "k", "bits", "lbo", "sbo")
-        assert offsets == [evaluate(formula, dict(zip(names, place, strict=True)) | {"span": spans[name]}) for place in places]
 
 
 # --- sparsity ---------------------------------------------------------------------------------------------------------------

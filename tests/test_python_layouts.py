@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import itertools
+import inspect
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
+from layout_functions import questions
+from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import python_layouts
 from ptxmma.generator.emit.index_functions import Sparsity, of_layout
-from ptxmma.model import Layout, SharedMemory
-from ptxmma.model.formula import evaluate, parse
 
 _TOY = Path(__file__).parent / "toy"
 
@@ -48,88 +47,40 @@ def functions(catalog: Catalog) -> dict[str, Any]:
     return _functions(catalog)
 
 
-def _points(inputs: Mapping[str, int]) -> dict[str, Any]:
-    """Every point of a domain as flat arrays."""
-    grids = np.meshgrid(*(np.arange(1 << width) for width in inputs.values()), indexing="ij")
-    return {name: grid.ravel() for name, grid in zip(inputs, grids, strict=True)}
-
-
 def _same(ours: Any, theirs: Any) -> bool:
     ours, theirs = np.broadcast_arrays(ours, theirs)
     return bool((ours == theirs).all())
 
 
-def _agree(function: Callable[..., Any], points: list[Any], expected: list[Any]) -> None:
-    """A function gives the expected results on arrays and, point by point, on integers."""
-    results = function(*points)
-    assert len(results) == len(expected)
-    for result, values in zip(results, expected, strict=True):
-        assert _same(result, values)
-        assert isinstance(result, np.ndarray), "an array must come back, even where the result is always 0"
-    columns = [np.broadcast_to(values, points[0].shape).tolist() for values in expected]
-    scalars = list(zip(*(column.tolist() for column in points), strict=True))
-    assert [function(*point) for point in scalars] == list(zip(*columns, strict=True))
+def _called(function: Callable[..., Any], arguments: Iterable[Any]) -> tuple[Any, ...]:
+    """The results of a function; a function with one may return it alone."""
+    results = function(*arguments)
+    return results if isinstance(results, tuple) else (results,)
 
 
-def _layouts(catalog: Catalog, kind: str) -> list[Layout]:
-    layouts = [layout for layout in catalog.database.layouts if layout.kind == kind]
-    assert layouts
-    return layouts
-
-
-def test_fragments_equal_the_model(catalog: Catalog, functions: Functions) -> None:
-    for layout in _layouts(catalog, "fragment"):
-        points = _points(layout.map.inputs)
-        place = layout.map.apply(points)
-        there = [place[name] for name in layout.map.outputs]
-        _agree(functions[layout.name], [points["lane"], points["i"]], there)
-        full = [np.broadcast_to(values, points["i"].shape) for values in there]
-        _agree(functions[f"{layout.name}_inverse"], full, [points["lane"], points["i"]])
-
-
-def test_metadata_equals_the_model(catalog: Catalog, functions: Functions) -> None:
-    by_layout = {
-        instruction.metadata.layout.name: instruction.metadata for instruction in catalog.all() if instruction.variant.instruction.metadata
-    }
-    assert sorted(by_layout) == sorted(layout.name for layout in _layouts(catalog, "metadata"))
-    for name, metadata in by_layout.items():
-        points = _points({key: metadata.layout.map.inputs[key] for key in ("row", "chunk", "selector")})
-        lane, bit, _ = metadata.locate(**points)
-        _agree(functions[name], list(points.values()), [lane, bit])
-        _agree(functions[f"{name}_inverse"], [lane, bit], list(points.values()))
-        function = functions[name]
-        assert function(3, 1) == function(3, 1, 0), "the selector is 0 unless it is given"
-
-
-def test_scales_equal_the_model(catalog: Catalog, functions: Functions) -> None:
-    """The functions take the ids themselves; the map counts the legal ones."""
-    for layout in _layouts(catalog, "scale"):
-        points = _points({axis: layout.map.inputs[axis] for axis in layout.axes})
-        assert list(points)[1:] == ["block", "byte_id", "thread_id"]
-        place = layout.map.apply(points)
-        given = [numbers * layout.steps.get(axis, 1) for axis, numbers in points.items()]
-        _agree(functions[layout.name], given, [place["lane"], place["byte"]])
-        _agree(functions[f"{layout.name}_inverse"], [np.broadcast_to(place[key], given[0].shape) for key in ("lane", "byte")], given)
-
-
-def test_chunks_and_windows_equal_the_model(catalog: Catalog, functions: Functions) -> None:
-    seen = set()
-    for instruction in catalog.all():
-        operand = instruction.operand("a") if instruction.variant.instruction.metadata else None
-        if operand is None or operand.layout is None or operand.layout.name in seen:
-            continue
-        seen.add(operand.layout.name)
-        points = _points({"lane": operand.layout.map.inputs["lane"], "i": operand.layout.map.inputs["i"]})
-        lane, i = points["lane"], points["i"]
-        chunk = functions[f"{operand.layout.name}_chunk"]
-        assert _same(chunk(lane, i), operand.chunk(lane, i))
-        assert chunk(5, 1) == operand.chunk(5, 1)
-        _agree(functions[f"{operand.layout.name}_window"], [lane, i], list(operand.window(lane, i)))
-    assert seen
+def test_functions_equal_the_model(catalog: Catalog, functions: Functions) -> None:
+    """In every space: arrays over the whole domain, integers at points that are spread over it, and 0 for what is left out."""
+    asked = set()
+    for question in questions(catalog):
+        function = functions[question.name]
+        parameters = inspect.signature(function).parameters
+        asked.add(question.name)
+        results = _called(function, (question.arguments[name] for name in parameters))
+        assert len(results) == len(question.results)
+        for result, expected in zip(results, question.results.values(), strict=True):
+            assert _same(result, expected), question.name
+            assert isinstance(result, np.ndarray), "an array must come back, even where the result is always 0"
+        some = question.spread(512)
+        points = zip(*(some.arguments[name].tolist() for name in parameters), strict=True)
+        assert [_called(function, point) for point in points] == list(zip(*(each.tolist() for each in some.results.values()), strict=True))
+        assert all(parameter.default in (inspect.Parameter.empty, 0) for parameter in parameters.values())
+    made = {name for name, value in functions.items() if callable(value) and not re.match(r"(en|de)code_", name)}
+    assert asked == made
+    assert functions["mma_sp_m16n8k16_metadata_b16"](3, 1) == functions["mma_sp_m16n8k16_metadata_b16"](3, 1, 0)
 
 
 def test_a_layout_with_two_patterns_of_zeros_has_a_function_for_each(catalog: Catalog) -> None:
-    layout = next(layout for layout in _layouts(catalog, "fragment") if layout.name == "mma_sp_m16n8k32_a_b16")
+    layout = catalog.database.layout["mma_sp_m16n8k32_a_b16"]
     both = [Sparsity("2:4", 4, 2, 2), Sparsity("1:4", 4, 1, 2)]
     made = {function.name for function in of_layout(layout, both, "9.7")}
     assert {f"{layout.name}_{what}_{pattern}" for what in ("chunk", "window") for pattern in ("2_4", "1_4")} <= made
@@ -150,12 +101,10 @@ def test_arrays_keep_their_type_and_shape(functions: Functions, dtype: type) -> 
 
 def test_torch_tensors(catalog: Catalog, functions: Functions) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    for layout in catalog.database.layouts:
-        if layout.kind == "fragment":
-            points = {name: torch.from_numpy(values) for name, values in _points(layout.map.inputs).items()}
-            results = functions[layout.name](points["lane"], points["i"])
-            place = layout.map.apply(_points(layout.map.inputs))
-            assert all(_same(result.numpy(), place[name]) for result, name in zip(results, layout.map.outputs, strict=True))
+    kinds = {layout.name: layout.kind for layout in catalog.database.layouts}
+    for question in (each.spread(512) for each in questions(catalog) if kinds.get(each.name) == "fragment"):
+        results = functions[question.name](*(torch.from_numpy(question.arguments[name]) for name in ("lane", "i")))
+        assert all(_same(result.numpy(), expected) for result, expected in zip(results, question.results.values(), strict=True))
 
 
 def test_modules_import_nothing(catalog: Catalog) -> None:
@@ -190,82 +139,23 @@ def test_the_files_are_formatted(catalog: Catalog, root: Path, tmp_path: Path) -
 # --- shared memory ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def memory(catalog: Catalog) -> SharedMemory:
-    spec = catalog.database.spec
-    assert spec.shared_memory is not None
-    return read_by(spec, spec.shared_memory, "wgmma")
-
-
-def test_the_swizzle_permutes_each_pattern_and_undoes_itself(memory: SharedMemory, functions: Functions) -> None:
+def test_the_swizzle_permutes_each_pattern_and_undoes_itself(catalog: Catalog, functions: dict[str, Any]) -> None:
+    memory = catalog.database.spec.shared_memory
+    assert memory is not None
     for mode in memory.swizzles:
+        assert functions["SWIZZLE_PATTERN"][mode.name] == mode.pattern
         for base_offset in range(8):
             addresses = np.arange(4 * mode.pattern)
-            moved = functions["swizzle"](addresses, mode.bytes, base_offset)
-            assert _same(functions["swizzle"](moved, mode.bytes, base_offset), addresses)
+            swizzle, span = (functions["swizzle_128b_atom_32b"], ()) if mode.formula else (functions["swizzle"], (mode.bytes,))
+            moved = swizzle(addresses, *span, base_offset)
+            assert _same(swizzle(moved, *span, base_offset), addresses)
             assert _same(np.sort(moved), addresses)
             assert _same(moved // 16 * 16 + addresses % 16, moved), "units of 16 bytes stay whole"
     swizzle = functions["swizzle"]
     assert swizzle(0x80, 128) == 0x90
     assert [swizzle(row * 128 + 0x70, 128) & 0x7F for row in range(8)] == [0x70, 0x60, 0x50, 0x40, 0x30, 0x20, 0x10, 0]
-
-
-def test_the_base_offset_is_the_spec_s(memory: SharedMemory, functions: dict[str, Any]) -> None:
-    """0 at a multiple of the pattern, on integers and arrays; test_c_headers.py compares C with the same formula."""
-    starts = np.arange(0, 4096, 16)
-    for mode in memory.swizzles:
-        expected = [evaluate(parse(memory.base_offset), {"start": start, "pattern": mode.pattern}) for start in starts.tolist()]
-        pattern = functions["SWIZZLE_PATTERN"][mode.name]
-        assert pattern == mode.pattern
-        assert _same(functions["base_offset"](starts, pattern), expected)
-        assert [functions["base_offset"](start, pattern) for start in starts.tolist()] == expected
-    assert functions["base_offset"](0x100, 256) == 0
-    assert functions["base_offset"](0x100, 1024) == 2
-    assert functions["base_offset"](0x1180, 1024) == 3
-
-
-def _cute(text: str) -> Callable[[int, int], int]:
-    """The function of a CuTe layout of two modes, ``((8,2),(4,4)):((4,32),(1,64))``."""
-    shape, stride = (ast.literal_eval(part) for part in text.split(":"))
-
-    def place(*coordinates: int) -> int:
-        total = 0
-        for coordinate, sizes, steps in zip(coordinates, shape, stride, strict=True):
-            for size, step in zip(sizes, steps, strict=True):
-                total += coordinate % size * step
-                coordinate //= size
-        return total
-
-    return place
-
-
-def test_offsets_reproduce_the_worked_examples(catalog: Catalog, memory: SharedMemory, functions: Functions) -> None:
-    bits = {entry.name: entry.bits for entry in catalog.database.spec.types.elements}
-    spans = {mode.name: mode.bytes for mode in memory.swizzles}
-    errata = {erratum.id for erratum in catalog.database.spec.errata}
-    assert memory.examples
-    for example in memory.examples:
-        place = _cute(example.cute)
-        width = bits[example.type]
-        xs, ks = (range(int(np.prod(sizes))) for sizes in ast.literal_eval(example.cute.split(":")[0]))
-        if len({place(x, k) for x in xs for k in ks}) < len(xs) * len(ks):  # as printed, elements share an address
-            assert example.name.lower().replace(" ", "-") in errata
-            ks = range(spans[example.swizzle] * 8 // width)
-        offset = functions[f"offset_{example.majorness}_major_{example.swizzle}".lower()]
-        for x, k in itertools.product(xs, ks):
-            ours = offset(x, k, width, example.lbo * width // 8, example.sbo * width // 8)
-            assert ours == place(x, k) * width // 8, (example.name, x, k)
-
-
-def test_addresses_are_swizzled_offsets(memory: SharedMemory, functions: Functions) -> None:
-    for layout in memory.layouts:
-        for mode in memory.swizzles:
-            if mode.name in layout.swizzles:
-                stem = f"{layout.majorness}_major_{mode.name}".lower()
-                points = _points({"x": 5, "k": 4})
-                arguments = (*points.values(), 16, 512, 4096)
-                plain = 2048 + functions[f"offset_{stem}"](*arguments)
-                assert _same(functions[f"address_{stem}"](2048, *arguments), functions["swizzle"](plain, mode.bytes))
+    begun = functions["base_offset"]
+    assert [begun(*at) for at in ((0x100, 256), (0x100, 1024), (0x1180, 1024))] == [0, 2, 3]
 
 
 @pytest.mark.parametrize(("family", "stem"), [("wgmma", ""), ("tcgen05", "tcgen05_")])

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-import header_programs
 import ptxmma
 from ptxmma import descriptors
 from ptxmma.catalog.instructions import Catalog
@@ -23,7 +18,6 @@ from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.catalog.operands.tensor_places import Place, TensorPlaces
 from ptxmma.catalog.products import resolution
 from ptxmma.generator import tensor_proof
-from ptxmma.generator.emit import python_layouts, tensor_functions
 from ptxmma.generator.problems import Position
 from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
 from ptxmma.model import Spec
@@ -363,65 +357,6 @@ def test_the_proof_finds_what_is_wrong(catalog: Catalog, fields: dict[str, Any],
     (problem,) = tensor_proof.problems(_with(catalog.database.spec, "layout_d", **fields), _Nowhere())  # type: ignore[arg-type]
     assert problem.position.file.endswith(place)
     assert message in problem.message
-
-
-def test_python_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPlaces]) -> None:
-    text = next(output.text for output in python_layouts.emit(catalog) if output.path.endswith("/tensor_memory.py"))
-    module: dict[str, Any] = {}
-    exec(compile(text, "tensor_memory", "exec"), module)
-    assert uses
-    for placed in uses:
-        there, back = tensor_functions.of_layout(placed.layout)
-        axes, choices = _everywhere(placed)
-        for chosen in choices:
-            place = placed.locate(**axes, **chosen)._asdict()
-            known = placed.numbers | chosen | axes | place
-            results = module[there.name](*(known[name] for name in there.parameters))
-            for name, result in zip(there.results, results, strict=True):
-                everywhere = axes["row" if "row" in axes else "col"].shape
-                assert np.array_equal(np.broadcast_to(result, everywhere), np.broadcast_to(place[name], everywhere))
-            results = module[back.name](*(known[name] for name in back.parameters))
-            for axis, result in zip(back.results, results, strict=True):
-                assert np.array_equal(np.broadcast_to(result, axes[axis].shape), axes[axis])
-
-
-def test_c_functions_are_the_layouts(catalog: Catalog, uses: list[TensorPlaces], cc: str, tmp_path: Path) -> None:
-    include = header_programs.write_headers(catalog, tmp_path, "c_headers")
-    source = '#include "ptxmma/tensor_memory.h"\n'
-    library = header_programs.library(cc, source, tmp_path, f"-I{include}", *header_programs.EXTERNAL, *header_programs.WARNINGS)
-    assert library.ptxmma_tensor_address(5, 7) == (5 << 16) + 7
-    rng = np.random.default_rng(1)
-    for placed in uses:
-        there, back = tensor_functions.of_layout(placed.layout)
-        axes, choices = _everywhere(placed)
-        for chosen in choices:
-            for point in rng.integers(0, len(next(iter(axes.values()))), 8):
-                here: dict[str, Any] = {axis: int(values[point]) for axis, values in axes.items()}
-                known = placed.numbers | chosen | here | placed.locate(**here, **chosen)._asdict()
-                for function in (there, back):
-                    for name in function.results:
-                        made = getattr(library, f"ptxmma_tensor_{placed.layout.name}_{name}")
-                        assert made(*(int(known[parameter]) for parameter in function.parameters)) == known[name]
-
-
-def test_javascript_functions_are_the_layouts(root: Path, uses: list[TensorPlaces], tmp_path: Path) -> None:
-    node = shutil.which("node") or pytest.skip("node is not installed")
-    calls, wanted = [], []
-    for placed in uses:
-        there, back = tensor_functions.of_layout(placed.layout)
-        last: dict[str, Any] = {axis: size - 1 for axis, size in placed.sizes.items()}
-        chosen: dict[str, Any] = {name: values[-1] for name, values in placed.selections.items()}
-        known = placed.numbers | chosen | last | placed.locate(**last, **chosen)._asdict()
-        for function in (there, back):
-            calls.append([function.name, [int(known[name]) for name in function.parameters]])
-            wanted.append([int(known[name]) for name in function.results])
-    module = (root / "generated" / "javascript" / "tensor_memory.js").as_uri()
-    (tmp_path / "ask.mjs").write_text(
-        f'import * as m from "{module}"; console.log(JSON.stringify({json.dumps(calls)}.map(([f, x]) => [m[f](...x)].flat())))',
-        encoding="utf-8",
-    )
-    done = subprocess.run([node, str(tmp_path / "ask.mjs")], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == wanted
 
 
 def test_coordinates_have_one_order(catalog: Catalog) -> None:
