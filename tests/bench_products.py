@@ -9,7 +9,7 @@ import numpy as np
 
 from bench_rounds import in_turn
 from ptxmma.arrays import elements
-from ptxmma.catalog.instructions import instruction
+from ptxmma.catalog.lookup import instruction
 from ptxmma.matrices.packed_bytes import pack_bytes
 from ptxmma.matrices.product_operands import product_operands
 from ptxmma.matrices.products.whole import matmul

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench_rounds import in_turn
 from ptxmma.arrays import elements
-from ptxmma.catalog.instructions import instruction
+from ptxmma.catalog.lookup import instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices import sparse
 

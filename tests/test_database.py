@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from ptxmma.catalog import evidence, requirements
-from ptxmma.catalog.instructions import Catalog, instruction
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.lookup import instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator import pipeline, sqlite
 from ptxmma.generator.emit import database

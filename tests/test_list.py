@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ptxmma.catalog.instructions import Catalog, instructions
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.user_names import target_named
+from ptxmma.catalog.lookup import instructions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.summaries import listing
 from ptxmma.cli import main

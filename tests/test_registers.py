@@ -22,7 +22,8 @@ import ptxmma
 from ptxmma.arrays import dlpack, elements, tiling
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
-from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog, instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction, catalog
+from ptxmma.catalog.lookup import instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata, Problem
 from ptxmma.catalog.operands.scales import Scales

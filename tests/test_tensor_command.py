@@ -402,5 +402,5 @@ def test_atoms_of_cute_name_instructions(atom: str, instruction: str) -> None:
 
 def test_an_atom_of_several_instructions_lists_them() -> None:
     text = ask("show", "SM100_MMA_MXF4_SS", code=2)
-    assert "4 instructions have this name" in text
+    assert "4 instructions are meant; say which: they differ in scale_vec (scale_vec::2X, block32, scale_vec::4X, block16)" in text
     assert "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16" in text

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxmma.catalog.instructions import Catalog, instruction
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.lookup import instruction
 from ptxmma.catalog.summaries import throughput
 from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction, instruction, instructions
+from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction
+from ptxmma.catalog.lookup import AmbiguousInstruction, instruction, instructions
 from ptxmma.catalog.operands import Operand, RegisterOperand, TensorOperand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.scales import Scales
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ptxmma.matrices.shared.tensor_map import TensorMap
 
 __all__ = [
+    "AmbiguousInstruction",
     "Conversion",
     "Emulated",
     "IllegalProductError",

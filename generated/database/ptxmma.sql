@@ -1457,6 +1457,49 @@ CREATE TABLE section_numbers (
   PRIMARY KEY ("section", "name")
 ) WITHOUT ROWID;
 
+-- A word that is no modifier of PTX: the name of a format, of a machine instruction, of a unit.
+CREATE TABLE words (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "source" TEXT NOT NULL
+);
+
+CREATE TABLE word_names (
+  "word" INTEGER NOT NULL REFERENCES words("id"),
+  "position" INTEGER NOT NULL,
+  "name" TEXT NOT NULL,
+  PRIMARY KEY ("word", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE word_means (
+  "word" INTEGER NOT NULL REFERENCES words("id"),
+  "position" INTEGER NOT NULL,
+  "mean" TEXT NOT NULL,  -- the words of PTX, or several alternatives, the preferred first
+  PRIMARY KEY ("word", "position")
+) WITHOUT ROWID;
+
+-- A fact by which one of several instructions is preferred.
+CREATE TABLE preferences (
+  "id" INTEGER PRIMARY KEY,
+  "position" INTEGER NOT NULL,
+  "text" TEXT NOT NULL,
+  "fact" TEXT NOT NULL  -- a qualifier, name, or one of the facts in spec/README.md
+);
+
+CREATE TABLE preference_first (
+  "preference" INTEGER NOT NULL REFERENCES preferences("id"),
+  "position" INTEGER NOT NULL,
+  "first" TEXT NOT NULL,  -- the preferred values in order, before all others; none: the smallest number is preferred
+  PRIMARY KEY ("preference", "position")
+) WITHOUT ROWID;
+
+CREATE TABLE preference_among (
+  "preference" INTEGER NOT NULL REFERENCES preferences("id"),
+  "position" INTEGER NOT NULL,
+  "among" TEXT NOT NULL,  -- only instructions with equal values of these facts are compared
+  PRIMARY KEY ("preference", "position")
+) WITHOUT ROWID;
+
 -- One derived layout: the bit map of a formula of the spec for one shape and width, proven equal to it.
 CREATE TABLE layouts (
   "name" TEXT PRIMARY KEY,
@@ -11356,6 +11399,227 @@ INSERT INTO section_numbers VALUES
 (186,'9.4',1,'9.7.18.12'),
 (187,'9.1',0,'9.7.16.12.1'),
 (187,'9.4',1,'9.7.18.12.1');
+
+INSERT INTO words VALUES
+(1,0,'CUDA Math API'),
+(2,1,'CUDA Math API'),
+(3,2,'CUTLASS'),
+(4,3,'C++'),
+(5,4,'C++'),
+(6,5,'C++'),
+(7,6,'C++'),
+(8,7,'CUTLASS'),
+(9,8,'CUTLASS'),
+(10,9,'C++'),
+(11,10,'9.7.14.5.14'),
+(12,11,'OCP 8-bit Floating Point Specification'),
+(13,12,'CUTLASS, PyTorch, Triton'),
+(14,13,'CUTLASS, PyTorch, Triton'),
+(15,14,'OCP Microscaling Formats Specification'),
+(16,15,'OCP Microscaling Formats Specification'),
+(17,16,'OCP Microscaling Formats Specification'),
+(18,17,'OCP Microscaling Formats Specification'),
+(19,18,'OCP Microscaling Formats Specification'),
+(20,19,'9.7.14.5.14'),
+(21,20,'CUTLASS'),
+(22,21,'CUDA Binary Utilities, Blackwell'),
+(23,22,'CUDA Binary Utilities, Blackwell'),
+(24,23,'CUDA Binary Utilities, Blackwell'),
+(25,24,'CUDA Binary Utilities, Blackwell'),
+(26,25,'CUDA Binary Utilities, Blackwell'),
+(27,26,'CUDA Binary Utilities, Blackwell'),
+(28,27,'CUDA Binary Utilities, Blackwell'),
+(29,28,'CUTLASS'),
+(30,29,'CUDA Binary Utilities'),
+(31,30,'CUDA Binary Utilities'),
+(32,31,'CUDA Binary Utilities'),
+(33,32,'CUDA Binary Utilities'),
+(34,33,'CUDA Binary Utilities'),
+(35,34,'9.7.14.6'),
+(36,35,'LLVM, User Guide for NVPTX Back-end');
+
+INSERT INTO word_names VALUES
+(1,0,'half'),
+(1,1,'fp16'),
+(1,2,'float16'),
+(1,3,'half_t'),
+(2,0,'bfloat16'),
+(2,1,'bfloat16_t'),
+(3,0,'tfloat32'),
+(3,1,'tfloat32_t'),
+(4,0,'float'),
+(4,1,'fp32'),
+(4,2,'float32'),
+(5,0,'double'),
+(5,1,'fp64'),
+(5,2,'float64'),
+(6,0,'int8'),
+(6,1,'int8_t'),
+(7,0,'uint8'),
+(7,1,'uint8_t'),
+(8,0,'int4'),
+(8,1,'int4b_t'),
+(9,0,'uint4'),
+(9,1,'uint4b_t'),
+(10,0,'int32'),
+(10,1,'int32_t'),
+(11,0,'binary'),
+(11,1,'int1'),
+(11,2,'bit'),
+(12,0,'fp8'),
+(12,1,'float8'),
+(13,0,'float_e4m3_t'),
+(13,1,'float8_e4m3fn'),
+(13,2,'fp8e4nv'),
+(13,3,'fp8_e4m3'),
+(14,0,'float_e5m2_t'),
+(14,1,'float8_e5m2'),
+(14,2,'fp8e5'),
+(14,3,'fp8_e5m2'),
+(15,0,'fp6'),
+(15,1,'float6'),
+(16,0,'fp4'),
+(16,1,'float4'),
+(16,2,'float_e2m1_t'),
+(17,0,'mxfp8'),
+(18,0,'mxfp6'),
+(19,0,'mxfp4'),
+(20,0,'nvfp4'),
+(20,1,'nvf4'),
+(21,0,'umma'),
+(21,1,'utcmma'),
+(22,0,'utchmma'),
+(23,0,'utcqmma'),
+(24,0,'utcimma'),
+(25,0,'utcomma'),
+(26,0,'ldtm'),
+(27,0,'sttm'),
+(28,0,'utccp'),
+(29,0,'gmma'),
+(30,0,'ldsm'),
+(31,0,'stsm'),
+(32,0,'movm'),
+(33,0,'ldgsts'),
+(34,0,'ublkcp'),
+(35,0,'sparse'),
+(36,0,'llvm'),
+(36,1,'nvvm'),
+(36,2,'ptx'),
+(36,3,'p0'),
+(36,4,'p3');
+
+INSERT INTO word_means VALUES
+(1,0,'f16'),
+(2,0,'bf16'),
+(3,0,'tf32'),
+(4,0,'f32'),
+(5,0,'f64'),
+(6,0,'s8'),
+(6,1,'u8'),
+(7,0,'u8'),
+(8,0,'s4'),
+(8,1,'u4'),
+(9,0,'u4'),
+(10,0,'s32'),
+(11,0,'b1'),
+(12,0,'e4m3'),
+(12,1,'e5m2'),
+(13,0,'e4m3'),
+(14,0,'e5m2'),
+(15,0,'e3m2'),
+(15,1,'e2m3'),
+(16,0,'e2m1'),
+(17,0,'kind::mxf8f6f4 e4m3'),
+(17,1,'kind::mxf8f6f4 e5m2'),
+(18,0,'kind::mxf8f6f4 e3m2'),
+(18,1,'kind::mxf8f6f4 e2m3'),
+(19,0,'kind::mxf4'),
+(19,1,'kind::mxf8f6f4 e2m1'),
+(20,0,'kind::mxf4nvf4 scale_vec::4X ue4m3'),
+(20,1,'kind::mxf4nvf4 scale_vec::4X'),
+(21,0,'tcgen05 mma'),
+(22,0,'tcgen05 mma kind::f16'),
+(22,1,'tcgen05 mma kind::tf32'),
+(23,0,'tcgen05 mma kind::f8f6f4'),
+(23,1,'tcgen05 mma kind::mxf8f6f4'),
+(24,0,'tcgen05 mma kind::i8'),
+(25,0,'tcgen05 mma kind::mxf4nvf4'),
+(25,1,'tcgen05 mma kind::mxf4'),
+(26,0,'tcgen05 ld'),
+(27,0,'tcgen05 st'),
+(28,0,'tcgen05 cp'),
+(29,0,'wgmma mma_async'),
+(30,0,'ldmatrix'),
+(31,0,'stmatrix'),
+(32,0,'movmatrix'),
+(33,0,'cp async'),
+(34,0,'cp async bulk'),
+(35,0,'sp'),
+(35,1,'sp::ordered_metadata'),
+(36,0,'');
+
+INSERT INTO preferences VALUES
+(1,0,'dense before sparse','sparse'),
+(2,1,'the shorter opcode first','opcode'),
+(3,2,'documented first','documented'),
+(4,3,'m8n8 first','shape'),
+(5,4,'f32 accumulators first','dtype'),
+(6,5,'f32 accumulators first','ctype'),
+(7,6,'row-major A first','alayout'),
+(8,7,'column-major B first','blayout'),
+(9,8,'rounding to nearest first','rounding'),
+(10,9,'the space without a scope first','space'),
+(11,10,'one CTA before two','cta_group'),
+(12,11,'unmarked before marked','modifiers'),
+(13,12,'A and B of one type first','types');
+
+INSERT INTO preference_first VALUES
+(1,0,'no'),
+(3,0,'yes'),
+(4,0,'m8n8'),
+(5,0,'f32'),
+(6,0,'f32'),
+(7,0,'row'),
+(8,0,'col'),
+(9,0,''),
+(9,1,'rn'),
+(10,0,''),
+(10,1,'shared'),
+(11,0,'cta_group::1');
+
+INSERT INTO preference_among VALUES
+(2,0,'sparse'),
+(3,0,'name'),
+(4,0,'name'),
+(5,0,'name'),
+(5,1,'shape'),
+(5,2,'atype'),
+(5,3,'btype'),
+(6,0,'name'),
+(6,1,'shape'),
+(6,2,'atype'),
+(6,3,'btype'),
+(7,0,'name'),
+(7,1,'shape'),
+(7,2,'atype'),
+(7,3,'btype'),
+(8,0,'name'),
+(8,1,'shape'),
+(8,2,'atype'),
+(8,3,'btype'),
+(9,0,'name'),
+(9,1,'shape'),
+(9,2,'atype'),
+(9,3,'btype'),
+(10,0,'name'),
+(10,1,'shape'),
+(11,0,'name'),
+(12,0,'name'),
+(12,1,'shape'),
+(12,2,'atype'),
+(12,3,'btype'),
+(13,0,'name'),
+(13,1,'shape');
 
 INSERT INTO layouts VALUES
 ('ldmatrix_m8n8_x1_r_b16','fragment','ldmatrix','m8n8',16,'','',32,1,0,0),

@@ -7,13 +7,18 @@ from typing import Any
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, database_option, known_names, named_target, table_options
+from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options
 from ptxmma.cli.render import Table, draw
 
 
 @click.command("list", cls=Command)
-@click.argument("pattern", required=False)
-@click.option("--family", metavar="NAME", shell_complete=known_names("family"), help="Only this family: mma, mma.sp, wgmma …")
+@click.argument("pattern", nargs=-1, callback=joined)
+@click.option(
+    "--family",
+    metavar="NAME",
+    shell_complete=known_names("family"),
+    help="Only this family: mma, mma.sp, wgmma …; tcgen05 for all that begin so.",
+)
 @click.option(
     "--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a, 90, H100, hopper."
 )
@@ -39,7 +44,7 @@ from ptxmma.cli.render import Table, draw
 @table_options()
 @database_option
 def command(
-    pattern: str | None,
+    pattern: str,
     family: str | None,
     target: str | None,
     ptx: str | None,
@@ -53,10 +58,10 @@ def command(
 ) -> None:
     """List instructions.
 
-    PATTERN is a part of the spelling, in which * is anything.  Filters combine: with --target and --ptx, the list has what that target
-    accepts in that version.  The column ptx shows the first version that accepts the instruction on --target, or on any target.  The
-    column targets shows the least targets; a + means that all targets with the same features accept it too.  An instruction that is not
-    documented is accepted by assemblers but missing in the manual.
+    PATTERN is a part of the spelling, in which * is anything, or words: m16n8k16 bf16.  Filters combine: with --target and --ptx, the list
+    has what that target accepts in that version.  The column ptx shows the first version that accepts the instruction on --target, or on
+    any target.  The column targets shows the least targets; a + means that all targets with the same features accept it too.  An
+    instruction that is not documented is accepted by assemblers but missing in the manual.
 
     A grid leaves out what the spelling says, and the column documented if the manual has all of them.  The other formats have all columns.
 
@@ -65,13 +70,13 @@ def command(
       ptxmma list --target sm_90a --ptx 8.0 --type e4m3
       ptxmma list "m16n8k32*e4m3" --undocumented
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog.instructions import instructions
+    from ptxmma.catalog.lookup import instructions
     from ptxmma.catalog.summaries import listing
 
     spec = catalog_of(database).database.spec
     target = named_target(spec, target)
     filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "element": element, "shape": shape, "sparse": sparse}
-    filters |= {"documented": documented, "pattern": pattern}
+    filters |= {"documented": documented, "pattern": pattern or None}
     try:
         matching = list(instructions(**filters, database=database))
     except ValueError as error:
@@ -105,7 +110,7 @@ def _without_repetition(table: Table) -> Table:
 
 def _without_result(filters: dict[str, Any], database: str | None) -> str:
     """The filters that leave nothing: for each, the number of instructions that pass the others without it."""
-    from ptxmma.catalog.instructions import instructions
+    from ptxmma.catalog.lookup import instructions
 
     options = {
         "element": "--type",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import Spec
 
-#: So many instructions of one name are shown.
-_SHOWN = 8
+#: So many other instructions are named.
+_SHOWN = 3
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -61,9 +61,14 @@ def progress(doing: str) -> None:
 
 
 def instruction_argument(command: click.decorators.FC) -> click.decorators.FC:
-    """``INSTRUCTION`` and ``--database``: what :func:`find` looks up."""
-    argument = click.argument("spelling", metavar="INSTRUCTION", shell_complete=spellings)
+    """``INSTRUCTION`` and ``--database``: what :func:`find` looks up; the argument may be several words."""
+    argument = click.argument("spelling", metavar="INSTRUCTION", nargs=-1, required=True, callback=joined, shell_complete=spellings)
     return argument(database_option(command))
+
+
+def joined(_context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
+    """The words of an argument as one text."""
+    return " ".join(words)
 
 
 def database_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -83,32 +88,28 @@ def catalog_of(database: str | None) -> Catalog:
 
 
 def find(spelling: str, database: str | None) -> Instruction:
-    """The instruction that a text names: its spelling, a line of PTX, an asm string, a function of the headers, an atom of CuTe.
+    """The instruction that a text means: its spelling, words, a line of PTX, an asm string, a function of the headers, an atom of CuTe.
 
-    For a text that names none, prints the closest and exits with 2; for one that names several, prints them.
+    Says which instruction it takes where others match, too.  For a text that means none, prints the closest and exits with 2; for one that
+    means several of equal rank, prints what separates them.
     """
     from ptxmma.catalog.instructions import UnknownInstruction
+    from ptxmma.catalog.lookup import resolve
+    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     if not spelling.strip():
         raise click.UsageError("INSTRUCTION is empty; `ptxmma list` has all instructions")
-    known = catalog_of(database)
-    if instruction := known.meaning(spelling.strip()):
-        return instruction
-    from ptxmma.catalog.names import mentions
-    from ptxmma.catalog.products.product_rules import IllegalProductError
-
     try:
-        several = mentions.named(known, spelling)
+        found = resolve(catalog_of(database), spelling)
     except IllegalProductError as error:
         raise click.UsageError(str(error)) from None
-    if len(several) > 1:
-        shown = [instruction.canonical for instruction in several[:_SHOWN]] + ["..."] * (len(several) > _SHOWN)
-        raise click.UsageError(f"{len(several)} instructions have this name; name one:\n  " + "\n  ".join(shown))
-    try:
-        return several[0] if several else known.find(mentions.spelling_in(known, spelling))
     except UnknownInstruction as error:
-        click.echo(f"{error}{'' if 'closest' in str(error) else '; `ptxmma list` has them all'}", err=True)
+        click.echo(f"{error}{'' if error.close else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)
+    if found.others:
+        others = [each.canonical for each in found.others[:_SHOWN]] + ["..."] * (len(found.others) > _SHOWN)
+        click.echo(f"{found.instruction.canonical} is taken ({', '.join(found.reasons)}); also: {', '.join(others)}", err=True)
+    return found.instruction
 
 
 def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

@@ -17,7 +17,7 @@ from ptxmma.cli.render import aligned, blocks, emit, heading
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ptxmma.catalog.instructions import Instruction
+    from ptxmma.catalog.instructions import Catalog, Instruction
 
 #: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
@@ -30,12 +30,14 @@ Answer = dict[str, Any]
 def command(spelling: str, database: str | None, as_json: bool) -> None:
     """Print everything that is known about one instruction, or about a family in short.
 
-    Takes any spelling that assemblers accept; for a wrong one it lists the closest.  Also takes a line of PTX, an asm string, a
-    function or a type of the C++ headers, an atom of CuTe, and the name of a family.
+    Takes any spelling that assemblers accept, or words: modifiers, shapes, types, nvfp4.  Of several instructions that match it takes the
+    usual one, and says so.  For a wrong spelling it lists the closest.  Also takes a line of PTX, an asm string, a function or a type of
+    the C++ headers, an atom of CuTe, a machine instruction, and the name of a family or an opcode.
 
     \b
     Examples:
       ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+      ptxmma show m16n8k16 f16
       ptxmma show SM80_16x8x16_F32F16F16F32_TN
       ptxmma show wgmma
     """  # noqa: D301  # click's mark for lines that stay as they are
@@ -89,7 +91,7 @@ def _blocks(titled: Mapping[str, Sequence[str]], numbered: Mapping[str, str]) ->
 
 
 def _family(text: str, database: str | None, *, as_json: bool) -> bool:
-    """Print a family in short, if the text is its name and not an instruction, or a list of families that begin so; whether it is."""
+    """Print a family or an opcode in short, if the text is its name and no instruction, or a list of families that begin so; if it is."""
     known = catalog_of(database)
     name = text.strip().lower()
     if not name or known.meaning(text.strip()):
@@ -97,13 +99,14 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     families = list(dict.fromkeys(entry.family for entry in known.database.spec.instructions))
     from ptxmma.catalog.summaries.listing import summary
 
-    if name not in families:
+    if name not in families and not _is_opcode(known, name):
         beginning = [summary(known, family) for family in families if family.startswith(name)]
         if beginning:
             refuse_product(f"name one of those that begin with {name}")
         _families(name, beginning, as_json=as_json)
         return bool(beginning)
-    refuse_product(f"name one of the family {name}: ptxmma list --family {name}")
+    listed = f"ptxmma list --family {name}" if name in families else f"ptxmma list {name}"
+    refuse_product(f"name one of the family {name}: {listed}")
     answer = summary(known, name)
     if as_json:
         emit(answer)
@@ -119,10 +122,22 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     ]
     headers = [f"#include <{header}>" for header in answer["headers"]]
     errata = [f"{entry['id']} ({entry['bites']}): {entry['holds']}" for entry in answer["errata"]]
-    listed = [f"ptxmma list --family {name}"]
     shown = aligned(rows) if rows else []
-    blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": listed})
+    blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": [listed]})
     return True
+
+
+def _is_opcode(known: Catalog, name: str) -> bool:
+    """Return whether a text is the opcode of several instructions of which none is preferred."""
+    from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
+
+    if all(entry.name != name for entry in known.database.spec.instructions):
+        return False
+    try:
+        resolve(known, name)
+    except AmbiguousInstruction:
+        return True
+    return False
 
 
 def _families(name: str, answers: list[Answer], *, as_json: bool) -> None:

@@ -23,6 +23,7 @@ from ptxmma.model import (
     Granularity,
     InstructionSet,
     IsaVersion,
+    Preference,
     Protocol,
     RegisterLayout,
     Section,
@@ -37,6 +38,7 @@ from ptxmma.model import (
     Throughput,
     Types,
     UnknownPlace,
+    Word,
 )
 from ptxmma.model.fields import SOME, Identifier, Name, Positive, Text, VersionText, like
 
@@ -117,6 +119,13 @@ class Sections(Entry, frozen=True, kw_only=True):
     sections: Annotated[tuple[Section, ...], SOME]
 
 
+class Words(Entry, frozen=True, kw_only=True):
+    """People's words for instructions."""
+
+    words: tuple[Word, ...] = ()
+    preferences: tuple[Preference, ...] = ()
+
+
 class Protocols(Entry, frozen=True, kw_only=True):
     """The order of asynchronous instructions."""
 
@@ -172,6 +181,7 @@ KINDS: dict[str, type[Entry]] = {
     "tensor_products": TensorProducts,
     "throughput": Peaks,
     "types": Types,
+    "words": Words,
 }
 
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.instructions import instruction as find
+from ptxmma.catalog.lookup import instruction as find
 from ptxmma.matrices.operations import operation
 from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated

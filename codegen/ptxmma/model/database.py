@@ -22,6 +22,7 @@ from ptxmma.model.target import Gpu, IsaVersion, SharedCapacity, Target, Through
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts
+from ptxmma.model.vocabulary import Preference, Word
 
 
 class Spec(Entry, frozen=True, kw_only=True):
@@ -51,6 +52,8 @@ class Spec(Entry, frozen=True, kw_only=True):
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
     sections: tuple[Section, ...] = ()
+    words: tuple[Word, ...] = ()
+    preferences: tuple[Preference, ...] = ()
 
     def space(self, name: str) -> Space:
         """The space of that name."""

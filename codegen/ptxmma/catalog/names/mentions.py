@@ -12,6 +12,8 @@ from ptxmma.catalog.names.product_family import product_of_type
 
 #: A string that goes on after its quotes, and escapes at its ends.
 _CONTINUED = re.compile(r'\\[nrt]|"\s*"')
+#: A machine instruction with at least one modifier, or a matrix instruction without.
+_MACHINE = re.compile(r"[A-Z]+MMA|[A-Z]+(?:\.[A-Z0-9x]+)+")
 _SPELLING = re.compile(r"(?<![\w.])[a-z_]\w*(?:::\w+)?(?:\.[\w:]+)+")
 _WORD = re.compile(r"\w+")
 _FRONT = re.compile(r"\b(\w+)\s*<\s*(?:ptxmma::)?shape\s*<([\d,\s]+)>\s*,?([\w\s:,]*)>")
@@ -45,7 +47,7 @@ def named(catalog: Catalog, text: str) -> list[Instruction]:
     instruction = catalog.meaning(spelling_in(catalog, text)) or product_of_type(catalog, text)
     if instruction is not None:
         return [instruction]
-    for way in (_by_front, _by_identifier, _by_atom):
+    for way in (_by_front, _by_identifier, _by_atom, _by_machine_code):
         if instructions := list(way(catalog, text)):
             return instructions
     return []
@@ -92,6 +94,18 @@ def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
         if named and (instructions := _with_name(catalog, name) or _with_atom(catalog, tokens)):
             yield from instructions
             return
+
+
+def _by_machine_code(catalog: Catalog, text: str) -> Iterator[Instruction]:
+    """The instructions that became one machine instruction of this name on a chip: ``HMMA.16816.F32``, or all whose names begin so."""
+    name = text.strip()
+    if _MACHINE.fullmatch(name) is None:
+        return
+    rows = evidence.of(catalog.database).instructions.items()
+    emitted = [(canonical, code[2:]) for canonical, row in rows for ran in row.executed for code in ran.machine if code.startswith("1 ")]
+    whole = [canonical for canonical, code in emitted if code == name]
+    begun = [canonical for canonical, code in emitted if code.startswith(f"{name}.")]
+    yield from (known for canonical in dict.fromkeys(whole or begun) if (known := catalog.meaning(canonical)) is not None)
 
 
 def _with_name(catalog: Catalog, name: str) -> list[Instruction]:

@@ -114,13 +114,14 @@ def first_version(accepted_by: dict[str, Version], target: str | None = None) ->
 
 
 def summary(catalog: Catalog, family: str) -> dict[str, Any]:
-    """A family in dicts, lists, strings and integers.
+    """A family in dicts, lists, strings and integers, or the part of it that has one opcode, ``wgmma.mma_async``.
 
     ``types`` has an entry for each combination of element types: its shapes, the first PTX ISA version that has one of its
     instructions, and the lowest targets.
     """
-    spec, members = catalog.database.spec, list(catalog.all(lambda entry: entry.family == family))
-    entries = [entry for entry in spec.instructions if entry.family == family]
+    spec = catalog.database.spec
+    entries = [entry for entry in spec.instructions if family in (entry.family, entry.name)]
+    members = [instruction for entry in entries for instruction in catalog.of(entry.name)]
     groups: dict[tuple[str, ...], list[Line]] = {}
     for line in lines(members):
         groups.setdefault(line.types, []).append(line)
@@ -141,5 +142,7 @@ def summary(catalog: Catalog, family: str) -> dict[str, Any]:
             for types, lines in groups.items()
         ],
         "headers": list(dict.fromkeys(f"ptxmma/{cplusplus.header(member)}" for member in members)),
-        "errata": [{"id": entry.id, "bites": entry.bites, "holds": entry.holds} for entry in spec.errata if entry.family == family],
+        "errata": [
+            {"id": entry.id, "bites": entry.bites, "holds": entry.holds} for entry in spec.errata if entry.family == entries[0].family
+        ],
     }

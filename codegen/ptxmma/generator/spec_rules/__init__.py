@@ -84,6 +84,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _Rules(space_rules.sizes_by_target),
         _Rules(product_choice_rules.problems),
         _Rules(encoding_rules.problems),
+        _Rules(reference_rules.words),
     ),
 )
 

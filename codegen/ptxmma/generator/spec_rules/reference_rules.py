@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ptxmma.catalog.instructions.words import FACTS, vocabulary
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
@@ -49,6 +50,30 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     for index, erratum in enumerate(spec.errata):
         if erratum.family:
             yield from context.known("family", [erratum.family], families, "errata", index, "family")
+
+
+def words(context: RuleContext) -> Iterator[Problem]:
+    """People's words that name nothing or are there twice, and preferences for facts that no instruction has."""
+    spec, known = context.spec, vocabulary(context.spec)
+    seen: set[str] = set()
+    for index, entry in enumerate(spec.words):
+        for word in entry.names:
+            if word in seen or word in known:
+                what = "means something already" if word in seen else "is a word of PTX"
+                yield Problem(context.at("words", index, "names"), f"the word {word!r} {what}: leave it out")
+            seen.add(word)
+        for number, meaning in enumerate(entry.means):
+            if unknown := [word for word in meaning.split() if word.lower() not in known]:
+                yield Problem(context.at("words", index, "means", number), f"no instruction has {listed(unknown)}")
+    facts = {*FACTS, "name"}.union(*(entry.qualifiers for entry in spec.instructions))
+    for index, preference in enumerate(spec.preferences):
+        for key in ("fact", "among"):
+            named = [preference.fact] if key == "fact" else preference.among
+            yield from context.known("fact", named, sorted(facts), "preferences", index, key)
+        counted = ("modifiers", "opcode", "types")
+        if not preference.first and preference.fact not in counted:
+            text = f"{preference.fact} is no number: say first:, or prefer by {listed(counted)}"
+            yield Problem(context.at("preferences", index, "fact"), text)
 
 
 def _products(context: RuleContext) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.catalog.instructions import instruction as find
+from ptxmma.catalog.lookup import instruction as find
 from ptxmma.matrices.product_operands import (
     ADDEND,
     AS_MATRICES,

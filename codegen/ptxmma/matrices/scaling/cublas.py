@@ -14,7 +14,7 @@ from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.arrays.tiling import Tiling
-from ptxmma.catalog.instructions import instruction
+from ptxmma.catalog.lookup import instruction
 from ptxmma.matrices.scaling.tensor_memory import blocks_of_cell, of_lines
 from ptxmma.model.bitmap import BitMap
 

@@ -1,0 +1,286 @@
+"""People's words for instructions: ``m16n8k8 tf32``, ``tcgen05.ld 32x32b x64``, ``wgmma n128 nvfp4``; the instructions that have them.
+
+A word is a modifier without its dot, the end of one after ``::``, a shape or a part of one, an element type that the instruction or its
+descriptor chooses, or a word of the spec, which means other words.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.catalog import roles
+from ptxmma.catalog.instructions.facts import Instruction
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values, representatives
+from ptxmma.model import InstructionSet, Preference, Spec
+
+if TYPE_CHECKING:
+    from ptxmma.catalog.instructions import Catalog
+
+#: Marks of a whole statement of PTX, which is not made of words.
+_STATEMENT = re.compile(r"[\[\]{};%@]")
+_SEPARATORS = re.compile(r"[\s.,]+")
+#: ``m16n8k8``, ``n128``, ``m64nNk16`` and CuTe's ``16x8x8``.
+_SHAPE = re.compile(r"(?:[mnk](?:[0-9]+|n))+")
+_SIZE = re.compile(r"([mnk])([0-9]+|n)")
+_CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)")
+#: More words than any instruction has.
+_MOST = 24
+#: So many letters begin a word.
+_BEGUN = 2
+
+#: Words in small letters.
+Words = tuple[str, ...]
+#: Matrices and scale factors, whose types a descriptor may choose.
+_MATRICES = ("d", "a", "b", "c", "s")
+
+
+class Match(NamedTuple):
+    """An instruction that has all words of a text.
+
+    Attributes:
+        instruction: the instruction.
+        rank: the place of the meaning that fits among the meanings of the text's words: 0 is the preferred.
+        places: the places of its modifiers in its spelling, in the order of the words.
+        words: the words of this meaning.
+    """
+
+    instruction: Instruction
+    rank: int = 0
+    places: tuple[int, ...] = ()
+    words: Words = ()
+
+    @property
+    def ordered(self) -> bool:
+        """True if its modifiers are in the order of the text."""
+        return list(self.places) == sorted(self.places)
+
+    @property
+    def inputs(self) -> int:
+        """The number of words that are types of A or B."""
+        return sum(word in _types(self.instruction, "a", "b") for word in self.words)
+
+
+def matching(catalog: Catalog, text: str) -> list[Match]:
+    """The instructions that have every word of a text; where none has, the ones with modifiers that begin with the words.
+
+    A text without spaces is a spelling, from which modifiers are left out: the rest is in order.
+    """
+    words, spelling = words_of(text), not re.search(r"\s", text)
+    if not 0 < len(words) <= _MOST or text.startswith("."):
+        return []
+    meanings = _meanings(catalog.database.spec, words)
+    for begun in (False, True):
+        found: dict[Instruction, Match] = {}
+        for rank, meaning in enumerate(meanings):
+            for instruction, places in _having(catalog, meaning, begun=begun):
+                found.setdefault(instruction, Match(instruction, rank, tuple(places), meaning))
+        if spelling and any(_is_misspelt(match) for match in found.values()):
+            return []
+        if matches := [match for match in found.values() if not spelling or _is_begun(match)]:
+            return matches
+    return []
+
+
+def words_of(text: str) -> Words:
+    """The words of a text, in small letters; a whole statement of PTX has none."""
+    return () if _STATEMENT.search(text) else tuple(word for word in _SEPARATORS.split(text.lower()) if word)
+
+
+def vocabulary(spec: Spec) -> frozenset[str]:
+    """The words of PTX that some instruction has."""
+    return frozenset().union(*(_vocabulary(spec, entry) for entry in spec.instructions))
+
+
+def missing(catalog: Catalog, text: str) -> list[str]:
+    """The words of a text that no instruction has."""
+    spec, words = catalog.database.spec, words_of(text)
+    known = vocabulary(spec)
+    return [word for word in words if not any({*meaning} <= known or _sizes(word) for meaning in _meanings(spec, (word,)))]
+
+
+def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:
+    """The matches that no preference puts after another, and the preferences of the spec that decided.
+
+    Before these, an opcode that begins with the first word is preferred, then a spelling that begins with all of them, the first meaning of
+    the words, types of A and B before other types, and the order of the words.
+    """
+    left, reasons = list(matches), list[str]()
+    left = [match for match in left if match.places[:1] == (0,)] or left
+    left = [match for match in left if f"{match.instruction.canonical.lower()}.".startswith(f"{'.'.join(match.words)}.")] or left
+    rank = min(match.rank for match in left)
+    left = [match for match in left if match.rank == rank]
+    inputs = max(match.inputs for match in left)
+    left = [match for match in left if match.inputs == inputs]
+    left = [match for match in left if match.ordered] or left
+    for preference in spec.preferences:
+        first = _first(preference, left)
+        if len(first) < len(left) and preference.text not in reasons:
+            reasons.append(preference.text)
+        left = first
+    return left, reasons
+
+
+def differences(instructions: Sequence[Instruction]) -> dict[str, list[str | int]]:
+    """The fewest facts that tell instructions apart, each with its values: ``{"k": [8, 16], "atype": ["f16", "bf16"]}``."""
+    names = list(dict.fromkeys(each.variant.instruction.opcode or each.variant.instruction.name for each in instructions))
+    if len(names) > 1:
+        return {"opcode": [*names]}
+    first = instructions[0].variant
+    facts: list[dict[str, str | int]] = [{**each.variant.sizes, **each.qualifiers} for each in instructions]
+    telling = [*first.sizes, *(name for name in first.instruction.qualifiers if name != first.instruction.shape or not first.sizes)]
+    for key in reversed(telling):
+        fewer = [name for name in telling if name != key]
+        if len({tuple(each.get(name) for name in fewer) for each in facts}) == len(facts):
+            telling = fewer
+    return {key: list(dict.fromkeys(each.get(key, "") for each in facts)) for key in telling}
+
+
+def _is_begun(match: Match) -> bool:
+    """Return whether a spelling begins with the opcode or a shape, and has its modifiers in order, without a letter for a size.
+
+    Between the opcode and ``sync`` nothing is left out: ``mma.sync`` is no sparse instruction.
+    """
+    opcode = match.instruction.canonical.partition(".")[0]
+    begins = match.words[0] == opcode or _sizes(match.words[0])
+    literals = _literals(match.instruction)
+    first = next((number for number, word in enumerate(match.words) if word in literals), 0)
+    whole = not 0 < first <= match.instruction.variant.instruction.name.count(".") + 1 or match.places[first] == first
+    return bool(begins) and whole and match.ordered and not any("n" in _sizes(word).values() for word in match.words)
+
+
+def _is_misspelt(match: Match) -> bool:
+    """Return whether a spelling has every qualifier of an instruction, and only some of the other modifiers."""
+    variant, words, literals = match.instruction.variant, {*match.words}, _literals(match.instruction)
+    if match.instruction.canonical.lower().startswith(".".join(match.words)):
+        return False
+    complete = all(value.lower() in words for name, value in variant.qualifiers.items() if name not in variant.form.unspelled and value)
+    return complete and bool(literals & words) and not literals <= words
+
+
+def _literals(instruction: Instruction) -> set[str]:
+    """The modifiers that every variant of an instruction has beyond its opcode."""
+    entry = instruction.variant.instruction
+    return {*fixed_tokens(entry.syntax)} - {*entry.name.split(".")}
+
+
+def _meanings(spec: Spec, words: Words) -> list[Words]:
+    """The words with each that PTX does not have replaced by its meanings, the preferred first."""
+    known = {name: entry.means for entry in spec.words for name in entry.names}
+    choices = [[tuple(meaning.lower().split()) for meaning in known.get(word, (word,))] for word in words]
+    return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
+
+
+def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
+    """The instructions that have all of some words, each with the places of the words in its spelling."""
+    spec = catalog.database.spec
+
+    def may_have(entry: InstructionSet) -> bool:
+        known = _vocabulary(spec, entry)
+        fitting = (word in known or (_sizes(word) and {*_sizes(word)} <= {*entry.extent_names}) for word in words)
+        return all(fits or (begun and any(text.startswith(word) for text in known)) for word, fits in zip(words, fitting, strict=True))
+
+    for instruction in catalog.all(may_have):
+        if (places := _places(instruction, words, begun=begun)) is not None:
+            yield instruction, places
+
+
+def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
+    """The words that some variant of an instruction has."""
+    if "words" not in entry.memo:
+        tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
+        for number, _ in enumerate(entry.forms):
+            for variant in representatives(entry, number)[:1]:
+                tokens.update(roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
+        entry.memo["words"] = frozenset(text for value in tokens for token in value.split(".") for text in _texts(token))
+    vocabulary: frozenset[str] = entry.memo["words"]
+    return vocabulary
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _texts(token: str) -> tuple[str, ...]:
+    """A modifier in small letters, and its last part, if that is no number: ``("kind::f16", "f16")``."""
+    text = token.lower()
+    last = text.rpartition("::")[2]
+    return (text, last) if last != text and not last.isdecimal() else (text,)
+
+
+def _places(instruction: Instruction, words: Words, *, begun: bool) -> list[int] | None:
+    """The places of the words in the instruction's spelling, as far as they are modifiers; None where it lacks one of them."""
+    tokens = [_texts(token) for token in instruction.canonical.split(".")]
+    taken: list[int] = []
+    for word in words:
+        whole = [place for place, texts in enumerate(tokens) if word in texts]
+        fitting = _free(tokens, taken, whole)
+        if fitting is None and not whole and (_has_sizes(instruction, word) or word in _types(instruction, *_MATRICES)):
+            continue
+        if fitting is None and begun and len(word) >= _BEGUN and word[0].isalpha():
+            fitting = _free(tokens, taken, [place for place, texts in enumerate(tokens) if any(text.startswith(word) for text in texts)])
+        if fitting is None:
+            return None
+        taken.append(fitting)
+    return taken
+
+
+def _free(tokens: Sequence[Words], taken: Sequence[int], fitting: Sequence[int]) -> int | None:
+    """The first fitting place that is not taken, after the last one taken if possible; a modifier of several parts may be taken twice."""
+    free = [place for place in fitting if place not in taken or len(tokens[place]) > 1]
+    return next((place for place in free if not taken or place >= taken[-1]), next(iter(free), None))
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _sizes(word: str) -> dict[str, str]:
+    """The sizes of M, N and K in a word; ``n`` for any: ``{"m": "64", "n": "n", "k": "16"}`` for ``m64nNk16``."""
+    if crossed := _CROSSED.fullmatch(word):
+        return dict(zip("mnk", crossed.groups(), strict=True))
+    return dict(_SIZE.findall(word)) if _SHAPE.fullmatch(word) else {}
+
+
+def _has_sizes(instruction: Instruction, word: str) -> bool:
+    own = instruction.shape_sizes
+    return bool(sizes := _sizes(word)) and all(name in own and size in ("n", str(own[name])) for name, size in sizes.items())
+
+
+def _types(instruction: Instruction, *matrices: str) -> set[str]:
+    """The element types of some of its matrices, stated or chosen by a descriptor."""
+    chosen = resolution.types(instruction.database.spec, instruction.variant)
+    return {instruction.matrix_types.get(name, "") for name in matrices}.union(*(chosen.get(f"{name}type", ()) for name in matrices))
+
+
+def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:
+    """The matches that a preference puts first, in each group that it compares."""
+    groups: dict[tuple[object, ...], list[tuple[int, Match]]] = {}
+    for match in matches:
+        fact = _fact(match.instruction, preference.fact)
+        rank = preference.first.index(fact) if fact in preference.first else len(preference.first) if preference.first else int(fact)
+        key = tuple(_fact(match.instruction, name) for name in preference.among)
+        groups.setdefault(key, []).append((rank, match))
+    best = {key: min(rank for rank, _ in group) for key, group in groups.items()}
+    return [match for key, group in groups.items() for rank, match in group if rank == best[key]]
+
+
+def _fact(instruction: Instruction, name: str) -> str | int:
+    """The value of a qualifier, or of another fact that preferences test."""
+    variant = instruction.variant
+    if name in FACTS:
+        return FACTS[name](instruction)
+    return variant.facts.get(name, "")
+
+
+def _distinct_types(instruction: Instruction) -> int:
+    return len({instruction.matrix_types.get(name) for name in "ab"})
+
+
+#: The facts that preferences test besides an instruction's own.
+FACTS: dict[str, Callable[[Instruction], str | int]] = {
+    "sparse": lambda instruction: "yes" if instruction.sparse else "no",
+    "documented": lambda instruction: "yes" if instruction.documented else "no",
+    "opcode": lambda instruction: (instruction.variant.instruction.opcode or instruction.variant.instruction.name).count("."),
+    "modifiers": lambda instruction: instruction.canonical.count("."),
+    "shape": lambda instruction: instruction.variant.shape,
+    "types": _distinct_types,
+}

@@ -1,0 +1,255 @@
+"""Looks instructions up as people name them: by a spelling, by words, by the name of a function, an atom or a machine instruction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple, NoReturn
+
+from ptxmma.arguments import one_of, shortened
+from ptxmma.catalog.instructions import Catalog, DatabaseLike, Instruction, UnknownInstruction, catalog, words
+from ptxmma.catalog.instructions.user_names import target_named, types_named
+from ptxmma.catalog.names import mentions
+from ptxmma.catalog.products import resolution
+from ptxmma.catalog.roles import multiplicands
+from ptxmma.catalog.summaries.listing import spans
+from ptxmma.model import Spec
+
+#: So many instructions are offered where several are meant.
+_OFFERED = 8
+#: So many instructions are offered where none is meant.
+_CLOSE = 3
+
+
+class Found(NamedTuple):
+    """The instruction that a text means.
+
+    Attributes:
+        instruction: the instruction.
+        others: the other instructions that the text may mean.
+        reasons: the preferences that decided against them: ``["dense before sparse"]``.
+    """
+
+    instruction: Instruction
+    others: Sequence[Instruction] = ()
+    reasons: Sequence[str] = ()
+
+
+class AmbiguousInstruction(UnknownInstruction):
+    """A text means several instructions, and no preference decides between them.
+
+    Attributes:
+        differences: the facts in which they differ, each with its values: ``{"k": [8, 16]}``.
+        instructions: the instructions, the preferred of each kind.
+    """
+
+    def __init__(self, text: str, instructions: Sequence[Instruction]) -> None:
+        self.instructions, self.differences = list(instructions), words.differences(instructions)
+        differing = "; ".join(f"{name} ({_values(values)})" for name, values in self.differences.items())
+        reason = f"{len(instructions)} instructions are meant; say which: they differ in {differing}"
+        super().__init__(text, reason, [each.canonical for each in instructions[:_OFFERED]])
+
+    def __str__(self) -> str:
+        more = "\n  ..." * (len(self.instructions) > len(self.close))
+        return f"{shortened(self.spelling)}: {self.reason}" + "".join(f"\n  {text}" for text in self.close) + more
+
+    def __reduce__(self) -> tuple[type[UnknownInstruction], tuple[str, Sequence[Instruction]]]:  # type: ignore[override]
+        return type(self), (self.spelling, self.instructions)
+
+
+def _values(values: Sequence[str | int]) -> str:
+    """The values of a fact in a sentence."""
+    numbers = sorted(value for value in values if isinstance(value, int))
+    return spans(numbers) if numbers else ", ".join(str(value) or "none" for value in values)
+
+
+def resolve(known: Catalog, text: str) -> Found:
+    """The instruction that a text means.
+
+    Raises:
+        UnknownInstruction: none; with the reason and the closest legal spellings.
+        AmbiguousInstruction: several, of which no preference of the spec chooses one.
+        IllegalProductError: the text is a type of a product in C++ that its opcode does not have.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the spelling of an instruction must be a string, not {type(text).__name__}")
+    if instruction := known.meaning(text.strip()):
+        return Found(instruction)
+    matches = words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)]
+    if not matches:
+        if " " in text.strip() and (reason := _missing(known, text.strip())):
+            raise UnknownInstruction(text.strip(), *reason)
+        return Found(known.find(mentions.spelling_in(known, text)))
+    preferred, reasons = words.preferred(known.database.spec, matches)
+    if len(preferred) > 1:
+        raise AmbiguousInstruction(text.strip(), [match.instruction for match in preferred])
+    taken = preferred[0].instruction
+    return Found(taken, [match.instruction for match in matches if match.instruction is not taken], reasons)
+
+
+def _missing(known: Catalog, text: str) -> tuple[str, list[str]] | None:
+    """The reason why no instruction has all words of a text, and instructions with the others; None where none has these."""
+    every = words.words_of(text)
+    unknown = words.missing(known, text)
+    for left_out in [unknown] if unknown else [[word] for word in reversed(every)]:
+        rest = " ".join(word for word in every if word not in left_out)
+        if rest and (matches := words.matching(known, f"{rest} ")):
+            close = [match.instruction.canonical for match in words.preferred(known.database.spec, matches)[0][:_CLOSE]]
+            listed = ", ".join(left_out)
+            return (f"no instruction has {listed}" if unknown else f"no instruction with the other words has {listed}"), close
+    return None
+
+
+def instruction(
+    spelling: str,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    dtype: str | None = None,
+    atype: str | None = None,
+    btype: str | None = None,
+    stype: str | None = None,
+    sparsity_version: str | None = None,
+    scale_a_lanes: int | None = None,
+    database: DatabaseLike = None,
+    **unknown: NoReturn,
+) -> Instruction:
+    """The instruction that ``spelling`` means: canonical, any other that assemblers accept, or words: ``"m16n8k8 tf32"``.
+
+    Words are modifiers without their dots, shapes, element types and names such as ``nvfp4``, in any order.  Of several instructions that
+    have them the usual one is meant: dense before sparse, unmarked before marked, f32 accumulators first.  A line of PTX, a function of the
+    headers, an atom of CuTe and a machine instruction name theirs, too.
+
+    The opcode of ``tcgen05.mma`` states neither its shape nor its types; the other arguments do.  One that has a single legal value may be
+    left out, and ``k`` is the usual depth.  Without any of them the instruction answers what does not depend on them.
+
+    Args:
+        spelling: the opcode with its modifiers, or words.
+        m: rows of A and D; in a pair of CTAs the rows of both.
+        n: columns of B and D.
+        k: columns of A and rows of B.
+        dtype: the element type of D.
+        atype: the element type of A.
+        btype: the element type of B.
+        stype: the type of scale factors.
+        sparsity_version: ``"v1"`` for sparse products of 4-bit elements on sm_107a; others have ``"v0"``.
+        scale_a_lanes: the lanes over which scale factors of A lie: 32, with copies in the others, or 128 on sm_107f.
+        database: another than the packaged one.
+        unknown: nothing else; taken so that the error about it can list the legal arguments.
+
+    Raises:
+        TypeError: ``spelling`` is not a string, ``m``, ``n`` or ``k`` is not an integer, or there is an argument of another name.
+        UnknownInstruction: with the reason and the closest legal spellings.
+        AmbiguousInstruction: the words mean several; it lists what separates them.
+        IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
+    """
+    opcode = resolve(catalog(database), spelling).instruction
+    arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
+    arguments |= {"sparsity_version": sparsity_version, "scale_a_lanes": scale_a_lanes, **unknown}
+    given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
+    return opcode.resolved(**given) if given else opcode
+
+
+def instructions(
+    *,
+    family: str | None = None,
+    target: str | None = None,
+    ptx: str | None = None,
+    atype: str | None = None,
+    element: str | None = None,
+    shape: str | None = None,
+    sparse: bool | None = None,
+    documented: bool | None = None,
+    pattern: str | None = None,
+    database: DatabaseLike = None,
+) -> Iterator[Instruction]:
+    """Iterates over the instructions that pass every given filter.  The filters are checked before the first is returned.
+
+    ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
+    one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page
+    of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``element`` the type of any operand;
+    ``fp8``, ``fp4``, ``int8`` … name all types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a
+    shape that a descriptor may choose, as for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.
+    ``pattern`` is a part of the spelling, in which ``*`` is anything: ``"m16n8k*.e4m3"``; or words, as :func:`instruction` takes them.
+
+    Raises:
+        ValueError: an unknown family, target, version, type or shape; the message names the closest.
+    """
+    in_database = catalog(database)
+    spec = in_database.database.spec
+    families = _families(spec, family)
+    target = None if target is None else target_named(spec, target)
+    one_of("ptx", ptx, (entry.version for entry in spec.isa_versions))
+    one_of("atype", atype, (entry.name for entry in spec.types.elements))
+    elements = None if element is None else types_named(spec, element)
+    if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
+        one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
+    passing = _passing(in_database, families, target, ptx, atype, elements, shape, sparse)
+    fits = _fitting(in_database, pattern or "")
+    return (each for each in passing if documented in (None, each.documented) and fits(each))
+
+
+def _families(spec: Spec, name: str | None) -> Collection[str]:
+    """The family of a name, or all that begin with it and a dot: ``tcgen05``; every family for None."""
+    every = dict.fromkeys(entry.family for entry in spec.instructions)
+    begun = [family for family in every if name is not None and family.startswith(f"{name}.")]
+    if name in every or not begun:
+        one_of("family", name, every)
+    return every if name is None else [name] if name in every else begun
+
+
+def _fitting(known: Catalog, pattern: str) -> Callable[[Instruction], bool]:
+    """The test of a pattern: a part of the spelling, in which ``*`` is anything; else words that an instruction has, or a name of it."""
+    part = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+    if "*" in pattern or any(part.search(each.canonical) for each in known.all()):
+        return lambda each: part.search(each.canonical) is not None
+    named = {match.instruction for match in words.matching(known, pattern)} or {*mentions.named(known, pattern)}
+    return named.__contains__
+
+
+def _shapes(instruction: Instruction) -> tuple[str, ...]:
+    """The names of an instruction's shape, the one for every N last."""
+    return () if instruction.shape is None else (instruction.variant.shape, instruction.variant.shape_label)
+
+
+def _has_shape(instruction: Instruction, shape: str) -> bool:
+    """Return whether it states a shape, or a descriptor may choose it."""
+    return shape in _shapes(instruction) or resolution.has_shape(instruction.database.spec, instruction.variant, shape)
+
+
+def _types_of_a(instruction: Instruction) -> Collection[str]:
+    """The element type of the first matrix that it multiplies, or those that a descriptor may choose; empty for other operations."""
+    names = multiplicands(instruction.variant.instruction) if instruction.operation == "multiply" else ()
+    chosen = resolution.types(instruction.database.spec, instruction.variant)
+    return [instruction.matrix_types[names[0]]] if names else chosen.get("atype", ())
+
+
+def _types(instruction: Instruction) -> set[str]:
+    """The element types that it states, or that a descriptor may choose."""
+    return set(instruction.qualifiers.values()).union(*resolution.types(instruction.database.spec, instruction.variant).values())
+
+
+def _passing(
+    in_database: Catalog,
+    families: Collection[str],
+    target: str | None,
+    ptx: str | None,
+    atype: str | None,
+    elements: Collection[str] | None,
+    shape: str | None,
+    sparse: bool | None,
+) -> Iterator[Instruction]:
+    for instruction in in_database.all(lambda entry: entry.family in families and sparse in (None, entry.sparse)):
+        if atype is not None and atype not in _types_of_a(instruction):
+            continue
+        if elements is not None and _types(instruction).isdisjoint(elements):
+            continue
+        if shape is not None and not _has_shape(instruction, shape):
+            continue
+        if target is not None or ptx is not None:
+            accepted = instruction.accepted_by()
+            first = [accepted[target]] if target in accepted else [] if target else list(accepted.values())
+            if not any(ptx is None or version <= ptx for version in first):
+                continue
+        yield instruction

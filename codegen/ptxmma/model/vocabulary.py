@@ -1,0 +1,39 @@
+"""The words that people use for instructions, and the instruction that they want first where several match."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from ptxmma.model.fields import SOME, Entry, Identifier, Source, Text, Values, like
+
+#: Words of PTX: modifiers without their dots, opcodes and shapes, in small letters or as PTX has them.
+Meaning = Annotated[
+    str, like(r"^([A-Za-z0-9_:]+( [A-Za-z0-9_:]+)*)?$", "words of PTX with spaces between them, e.g. kind::mxf4 f32; none", 120)
+]
+
+
+class Word(Entry, frozen=True, kw_only=True):
+    """A word that is no modifier of PTX: the name of a format, of a machine instruction, of a unit."""
+
+    names: Annotated[  # ("nvfp4", "nvf4")
+        tuple[Annotated[str, like(r"^[a-z0-9_]+$", "a word in small letters")], ...], SOME
+    ]
+    means: Annotated[  # ("kind::mxf4nvf4 scale_vec::4X", "kind::mxf4nvf4 block16")
+        tuple[Meaning, ...], Meta(min_length=1, description="the words of PTX, or several alternatives, the preferred first")
+    ]
+    source: Source
+
+
+class Preference(Entry, frozen=True, kw_only=True):
+    """A fact by which one of several instructions is preferred."""
+
+    text: Text  # "f32 accumulators first"
+    fact: Annotated[Identifier, Meta(description="a qualifier, name, or one of the facts in spec/README.md")]  # "dtype"
+    first: Annotated[  # ("f32",)
+        Values, Meta(description="the preferred values in order, before all others; none: the smallest number is preferred")
+    ] = ()
+    among: Annotated[  # ("shape", "atype", "btype")
+        tuple[Identifier, ...], Meta(description="only instructions with equal values of these facts are compared")
+    ] = ()

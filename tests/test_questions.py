@@ -1,0 +1,59 @@
+"""People's words: every question of ``questions.yaml`` has its answer, in Python and at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import ptxmma
+from ptxmma.cli import main
+
+_QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
+
+
+def _command(*arguments: str) -> tuple[int, str, str]:
+    """The exit code, the answer and the messages of a command."""
+    result = CliRunner().invoke(main, [*arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(("words", "answer"), _QUESTIONS["instructions"].items())
+def test_words_mean_an_instruction(words: str, answer: str) -> None:
+    assert ptxmma.instruction(words).canonical == answer
+
+
+def test_the_command_takes_the_same_words() -> None:
+    """Words are one argument or several; what else matches is said beside the answer."""
+    for words, answer in [pair for pair in _QUESTIONS["instructions"].items() if " " in pair[0]][::7]:
+        code, answered, said = _command("show", *words.split(), "--json")
+        assert (code, json.loads(answered)["instruction"]) == (0, answer), words
+        assert said == "" or said.startswith(f"{answer} is taken"), words
+    _, _, said = _command("layout", "m16n8k8 tf32", "--operand", "a", "--lane", "5")
+    assert said == (
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 is taken (dense before sparse); also: "
+        "mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\n"
+    )
+    assert _command("trace", "m16n8k8", "tf32", "--row", "9", "--col", "3")[0] == 0
+    assert _command("list", "m16n8k8", "tf32")[1].count("tf32.tf32") == 3
+
+
+@pytest.mark.parametrize(("words", "facts"), _QUESTIONS["several"].items())
+def test_words_of_several_instructions_say_what_separates_them(words: str, facts: list[str]) -> None:
+    with pytest.raises(ptxmma.AmbiguousInstruction) as caught:
+        ptxmma.instruction(words)
+    assert [*caught.value.differences] == facts
+    assert all(len(values) > 1 for values in caught.value.differences.values())
+    assert caught.value.close == [each.canonical for each in caught.value.instructions[: len(caught.value.close)]] != []
+
+
+@pytest.mark.parametrize(("words", "reason"), _QUESTIONS["none"].items())
+def test_words_of_no_instruction_name_the_one_at_fault(words: str, reason: str) -> None:
+    with pytest.raises(ptxmma.UnknownInstruction) as caught:
+        ptxmma.instruction(words)
+    assert caught.value.reason == reason
+    assert caught.value.close
