@@ -75,9 +75,9 @@ def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str,
         # The spec is read once the lock is held: the run that ends last has the newest.
         with refused(), contextlib.nullcontext() if check and not out.exists() else write.locked(out, waits):
             progress(f"reading {spec}")
-            catalog, prove = pipeline.unproven(spec, overlay)
+            catalog, checks = pipeline.unproven(spec, overlay)
             progress("making the outputs")
-            changes = pipeline.changes(catalog, out, [name for name in only if name in EMITTERS], others, prove)
+            changes = pipeline.changes(catalog, out, [name for name in only if name in EMITTERS], others, checks)
             if not check:
                 progress(f"writing {len(changes)} files to {out}")
                 write.write(changes, out)

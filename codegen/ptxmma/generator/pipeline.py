@@ -20,7 +20,7 @@ from ptxmma.generator.load import examine
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.processes import in_parallel
 from ptxmma.generator.proven import attach
-from ptxmma.generator.spec_rules import check
+from ptxmma.generator.spec_rules import check_entries
 from ptxmma.generator.write import Change, compare
 
 #: Folders that contain generated files only.
@@ -47,26 +47,33 @@ def read(spec: Path, overlay: Path | None = None) -> Catalog:
         SpecError: every problem of the documents and every violation of a rule that the valid documents allow to check; without these,
             every problem of the formulas.
     """
-    catalog, prove = unproven(spec, overlay)
-    prove()
+    catalog, checks = unproven(spec, overlay)
+    for check in checks:
+        check()
     return catalog
 
 
 @_uncollected()
-def unproven(spec: Path, overlay: Path | None = None) -> tuple[Catalog, Callable[[], None]]:
-    """Return what :func:`read` returns, and the proofs that it would make last; :func:`changes` makes them beside the outputs."""
+def unproven(spec: Path, overlay: Path | None = None) -> tuple[Catalog, list[Callable[[], None]]]:
+    """Return what :func:`read` returns, and the checks that it would make last; :func:`changes` makes them beside the outputs."""
     loaded = examine(spec, overlay)
     try:
         model, positions = build(loaded.documents, loaded.incomplete)
-        check(model, positions, loaded.incomplete)
+        check_variants = check_entries(model, positions, loaded.incomplete)
+        if loaded.problems:
+            check_variants()
     except SpecError as error:
         raise SpecError([*loaded.problems, *error.problems]) from None
     if loaded.problems:
         raise SpecError(loaded.problems)
-    derived = derive(model, positions)
+    try:
+        derived = derive(model, positions)
+    except Exception:
+        check_variants()  # its error comes first: it may be the cause
+        raise
     catalog = Catalog(derived.database)
     attach(catalog, spec / "evidence")
-    return catalog, derived.prove
+    return catalog, [check_variants, derived.prove]
 
 
 @_uncollected()
@@ -75,7 +82,7 @@ def changes(
     out: Path,
     only: Sequence[str] = (),
     others: Mapping[str, Emitter] = MappingProxyType({}),
-    prove: Callable[[], None] | None = None,
+    checks: Sequence[Callable[[], None]] = (),
 ) -> list[Change]:
     """Return the changes below ``out`` that make it match the outputs of the spec.
 
@@ -84,11 +91,11 @@ def changes(
         out: the output directory.
         only: the names of our outputs to make.
         others: the emitters of other packages to run.  Without these and without names, every output is made that is not on request.
-        prove: the last proofs of a database that is unproven, see :func:`unproven`.
+        checks: the last checks of a database that is unproven, see :func:`unproven`.
 
     Raises:
-        SpecError: a proof fails.
-        EmitterError: the proofs succeed, and an emitter fails.
+        SpecError: a check fails.
+        EmitterError: the checks succeed, and an emitter fails.
     """
     ours = {folder for emitter in EMITTERS.values() for folder in emitter.folders}
     check_apart(others, {_GENERATED, *ours})
@@ -101,9 +108,8 @@ def changes(
     folders -= {folder for name, emitter in EMITTERS.items() if name not in chosen for folder in emitter.folders}
     if names is usual:  # with the files of an output that is listed no more
         folders = {_GENERATED, *(folder for folder in folders if not folder.startswith(f"{_GENERATED}/"))}
-    tasks: list[Callable[[], list[Output]]] = [functools.partial(emit, catalog, *each) for each in chosen.items()]
-    if prove is not None:
-        tasks.insert(0, functools.partial(_proven, prove))  # the first: no emitter's error hides that the spec is wrong
+    tasks = [functools.partial(_checked, check) for check in checks]  # the first: no emitter's error hides that the spec is wrong
+    tasks += [functools.partial(emit, catalog, *each) for each in chosen.items()]
     try:
         made = in_parallel(tasks)
     except BrokenExecutor:
@@ -111,7 +117,7 @@ def changes(
     return compare(itertools.chain.from_iterable(made), out, sorted(folders))
 
 
-def _proven(prove: Callable[[], None]) -> list[Output]:
-    """Make the proofs, which give no files."""
-    prove()
+def _checked(check: Callable[[], None]) -> list[Output]:
+    """Make a check, which gives no files."""
+    check()
     return []

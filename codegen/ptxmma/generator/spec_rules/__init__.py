@@ -6,7 +6,8 @@ Each module checks one subject: its ``problems`` yields the problems of that sub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ptxmma.generator.build import Positions
@@ -56,7 +57,7 @@ def _rules(find: _Find, needs: str = "", spoils: str = "") -> _Rules:
 
 
 #: Each step needs what the steps before it accept: variants of a broken instruction would only repeat its problems, and what
-#: variants reach is known only where each has its operands.
+#: variants reach is known only where each has its operands.  The first step is about entries, the others about variants.
 _STEPS: tuple[tuple[_Rules, ...], ...] = (
     (
         _rules(name_rules.problems, spoils="instruction"),
@@ -100,11 +101,37 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
     Raises:
         SpecError: with every problem.
     """
+    check_entries(spec, positions, incomplete)()
+
+
+def check_entries(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) -> Callable[[], None]:
+    """Check what :func:`check` does, but for the variants, and return the check of the variants.
+
+    It takes most of the time, and gives the later stages nothing but its error: it can run beside them.
+
+    Raises:
+        SpecError: with every problem, of the variants too.
+    """
     context = RuleContext(spec, positions)
+    context.unsound.update(incomplete)
+    problems = _problems(context, _STEPS[:1])
+    check_variants = functools.partial(_check_variants, context, problems)
+    if problems or context.absent:
+        check_variants()
+    return check_variants
+
+
+def _check_variants(context: RuleContext, problems: list[Problem]) -> None:
+    """Raise the problems of the entries and the variants."""
+    problems = problems + _problems(context, _STEPS[1:])
+    if problems or context.absent:  # the missing documents explain the other problems
+        raise SpecError(context.absent.values() or problems)
+
+
+def _problems(context: RuleContext, steps: Iterable[tuple[_Rules, ...]]) -> list[Problem]:
     problems: list[Problem] = []
     unsound = context.unsound
-    unsound.update(incomplete)
-    for step in _STEPS:
+    for step in steps:
         spoiled: set[str] = set()
         for rules in step:
             if not rules.needs & unsound:
@@ -114,5 +141,4 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
         unsound |= spoiled
         if context.broken:
             unsound.add("instruction")
-    if problems or context.absent:  # the missing documents explain the other problems
-        raise SpecError(context.absent.values() or problems)
+    return problems
