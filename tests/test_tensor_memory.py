@@ -270,11 +270,11 @@ def test_mxf4_has_blocks_of_32_by_default(qualifier: str, group: int, m: int) ->
         ("mxf4.block_scale.scale_vec::2X", 128, "64, 128 (sm_107f) with block32"),
         ("mxf4nvf4.block_scale.scale_vec::4X", 96, "64, 96 (sm_103a or sm_107a) with block16 or block32"),
         ("mxf4.block_scale", 32, "64, 96 (sm_103a or sm_107a), 128 (sm_107f)"),
-        ("mxf8f6f4.block_scale.block32", 64, "32, 64 (sm_107f) with e4m3 or e5m2 or e2m1"),
+        ("f8f6f4", 64, "32, 64 (sm_107f) with e4m3 or e5m2"),
     ],
 )
 def test_a_depth_that_is_refused_names_the_qualifier_or_type_that_it_needs(kind: str, k: int, legal: str) -> None:
-    types: dict[str, Any] = {"stype": "ue8m0"} | ({"atype": "e3m2", "btype": "e4m3"} if "f8" in kind else {})
+    types: dict[str, Any] = {"atype": "e3m2", "btype": "e4m3", "dtype": "f32"} if kind == "f8f6f4" else {"stype": "ue8m0"}
     with pytest.raises(ptxmma.IllegalProductError) as refused:
         ptxmma.instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", m=128, n=32, k=k, **types)
     assert refused.value.legal == legal

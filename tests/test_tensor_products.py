@@ -14,6 +14,7 @@ from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Missing
 from ptxmma.catalog.operands import TensorOperand
 from ptxmma.catalog.products.product_rules import IllegalProductError
+from ptxmma.check import check
 from ptxmma.matrices.scaling import tensor_memory
 from ptxmma.matrices.sparse.patterns import pattern_of
 
@@ -182,6 +183,30 @@ def test_what_a_product_does_not_take(opcode: str, options: dict[str, Any], mess
     a, b = np.ones((128, 16), ml_dtypes.bfloat16), np.ones((16, 64), ml_dtypes.bfloat16)
     with pytest.raises(ValueError, match=message):
         ptxmma.emulate(product, a, b, **options)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "m", "k"), [("mma.cta_group::1", 128, 64), ("mma.cta_group::2", 256, 64), ("mma.sp.cta_group::1", 128, 128)]
+)
+def test_fp6_of_twice_the_depth_has_no_container(opcode: str, m: int, k: int) -> None:
+    """PTX ISA 9.4, Tables 48, 62 and 66: the product is legal, and no source says where its elements lie."""
+    spelling = f"tcgen05.{opcode}.kind::mxf8f6f4.block_scale"
+    product = ptxmma.instruction(spelling, m=m, n=64, k=k, dtype="f32", atype="e3m2", btype="e2m3", stype="ue8m0")
+    assert set(product.accepted_by()) == {"sm_107f", "sm_107a"}
+    bits = of_product(product)
+    assert codec("instruction", kind="mxf8f6f4", target="sm_107a").mistakes(bits) == []
+    for operand in "ab":
+        with pytest.raises(ValueError, match=r"no source says how e.m. without padding lies in a tile: 16 bytes hold no whole number"):
+            shared_memory.of(product, operand, "none")
+    with pytest.raises(ValueError, match="no source says where a-tmem of"):
+        product.operand("a-tmem").locate(0, 0)
+    for matrix, count in ((0x4000404000010040, 0), (0x2000404000010040, 0), (0x4000004000010040, 1)):  # the last has no version
+        kernel = [".reg .b32 %r<5>;", ".reg .b64 %d<3>;", ".reg .pred %p;", f"mov.b32 %r1, {bits:#x};", f"mov.b64 %d1, {matrix:#x};"]
+        line = f"{spelling} [%r0], %d1, %d2, {'[%r4], ' if product.sparse else ''}%r1, [%r2], [%r3], %p;"
+        findings = check("\n".join([".version 9.4", ".target sm_107a", ".func f()", "{", *kernel, line, "ret;", "}"]))
+        assert len([each for each in findings if "descriptor" in each.rule]) == count
+    half = ptxmma.instruction(spelling, m=m, n=64, k=k // 2, dtype="f32", atype="e3m2", btype="e2m3", stype="ue8m0")
+    assert half.operand("a-tmem").locate(0, 1).bit == 8 + 1
 
 
 @pytest.mark.parametrize(

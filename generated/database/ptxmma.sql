@@ -2824,7 +2824,7 @@ INSERT INTO selection_values VALUES
 INSERT INTO unknown_places VALUES
 (1,3,0,'tensor-matrix','a','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"m":[128]}]','A of sparse products of M = 128 in a pair'),
 (2,3,1,'tensor-matrix','a','[{"name":["tcgen05.mma.ws","tcgen05.mma.ws.sp"],"m":[32]}]','A of M = 32'),
-(3,3,2,'tensor-matrix','a','[{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::1"],"bits":[4]},{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::2"],"m":[256],"bits":[4]}]','e2m1 packed in kind::mxf8f6f4'),
+(3,3,2,'tensor-matrix','a','[{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::1"],"bits":[4,6]},{"kind":["kind::mxf8f6f4"],"cta_group":["cta_group::2"],"m":[256],"bits":[4,6]}]','types of 4 and 6 bits packed in kind::mxf8f6f4'),
 (4,3,3,'tensor-metadata','','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::1"],"m":[64]}]','metadata of M = 64 without .ws'),
 (5,3,4,'tensor-metadata','','[{"name":["tcgen05.mma.sp"],"cta_group":["cta_group::2"],"m":[128]}]','metadata of M = 128 in a pair'),
 (6,3,5,'tensor-scales','a','[{"name":["tcgen05.mma"],"cta_group":["cta_group::2"],"m":[128],"scale_a_lanes":[128]}]','scale factors of A over 128 lanes of M = 128 in a pair'),
@@ -2861,7 +2861,7 @@ INSERT INTO element_types VALUES
 INSERT INTO containers VALUES
 (1,0,'[{"kind":["kind::f8f6f4"]},{"family":["mma","mma.sp"],"kind":["kind::mxf8f6f4"]},{"family":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"k":[32]},{"family":["tcgen05.mma.sp"],"kind":["kind::mxf8f6f4"],"k":[64]}]',8,2,'9.7.14.6.3, 9.7.16.10.4.3'),
 (2,1,'[{"family":["mma","mma.sp"],"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,0,'9.7.14.6.3'),
-(3,2,'[{"family":["tcgen05.mma","tcgen05.mma.sp","tcgen05.mma.ws","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4","kind::mxf8f6f4"]}]',8,1,'CUTLASS, cp_narrow_a_to_tmem_mma.py');
+(3,2,'[{"family":["tcgen05.mma","tcgen05.mma.sp","tcgen05.mma.ws","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4"]},{"family":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"k":[32]},{"family":["tcgen05.mma.sp"],"kind":["kind::mxf8f6f4"],"k":[64]}]',8,1,'CUTLASS, cp_narrow_a_to_tmem_mma.py');
 
 INSERT INTO container_elements VALUES
 (1,0,'e2m1'),
@@ -9722,8 +9722,8 @@ INSERT INTO product_depths VALUES
 (11,10,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',96,'PTX ISA 9.4, Table 48'),
 (12,11,'[{"name":["tcgen05.mma","tcgen05.mma.ws"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',64,'PTX ISA 9.4, Table 48'),
 (13,12,'[{"name":["tcgen05.mma.sp","tcgen05.mma.ws.sp"],"kind":["kind::f8f6f4"],"atype":["e4m3","e5m2"],"btype":["e4m3","e5m2"]}]',128,'PTX ISA 9.4, Table 48'),
-(14,13,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"],"atype":["e4m3","e5m2","e2m1"],"btype":["e4m3","e5m2","e2m1"]}]',64,'PTX ISA 9.4, Tables 48 and 69'),
-(15,14,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf8f6f4"],"atype":["e4m3","e5m2","e2m1"],"btype":["e4m3","e5m2","e2m1"]}]',128,'PTX ISA 9.4, Table 48'),
+(14,13,'[{"name":["tcgen05.mma"],"kind":["kind::mxf8f6f4"]}]',64,'PTX ISA 9.4, Tables 48 and 69'),
+(15,14,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf8f6f4"]}]',128,'PTX ISA 9.4, Table 48'),
 (16,15,'[{"name":["tcgen05.mma"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',128,'PTX ISA 9.4, Table 48'),
 (17,16,'[{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4"],"scale_vec":["","block32"]},{"name":["tcgen05.mma.sp"],"kind":["kind::mxf4nvf4"],"scale_vec":["block16","block32"]}]',192,'PTX ISA 9.4, Table 48');
 

@@ -5306,7 +5306,12 @@ export const database = {
  "containers": [
   {"elements":["e2m1"],"bits":8,"shift":2,"when":"kind=kind::f8f6f4; family=mma|mma.sp kind=kind::mxf8f6f4; family=tcgen05.mma kind=kind::mxf8f6f4 k=32; family=tcgen05.mma.sp kind=kind::mxf8f6f4 k=64"},
   {"elements":["e3m2","e2m3"],"bits":8,"when":"family=mma|mma.sp kind=kind::f8f6f4|kind::mxf8f6f4"},
-  {"elements":["e3m2","e2m3"],"bits":8,"shift":1,"when":"family=tcgen05.mma|tcgen05.mma.sp|tcgen05.mma.ws|tcgen05.mma.ws.sp kind=kind::f8f6f4|kind::mxf8f6f4"}
+  {
+   "elements": ["e3m2","e2m3"],
+   "bits": 8,
+   "shift": 1,
+   "when": "family=tcgen05.mma|tcgen05.mma.sp|tcgen05.mma.ws|tcgen05.mma.ws.sp kind=kind::f8f6f4; family=tcgen05.mma kind=kind::mxf8f6f4 k=32; family=tcgen05.mma.sp kind=kind::mxf8f6f4 k=64"
+  }
  ],
  "products": {
   "types": [
@@ -5333,8 +5338,8 @@ export const database = {
    {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":96,"targets":["sm_103a","sm_107a"]},
    {"of":"name=tcgen05.mma|tcgen05.mma.ws kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":64,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp|tcgen05.mma.ws.sp kind=kind::f8f6f4 atype=e4m3|e5m2 btype=e4m3|e5m2","k":128,"targets":["sm_107f"]},
-   {"of":"name=tcgen05.mma kind=kind::mxf8f6f4 atype=e4m3|e5m2|e2m1 btype=e4m3|e5m2|e2m1","k":64,"targets":["sm_107f"]},
-   {"of":"name=tcgen05.mma.sp kind=kind::mxf8f6f4 atype=e4m3|e5m2|e2m1 btype=e4m3|e5m2|e2m1","k":128,"targets":["sm_107f"]},
+   {"of":"name=tcgen05.mma kind=kind::mxf8f6f4","k":64,"targets":["sm_107f"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf8f6f4","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma kind=kind::mxf4nvf4 scale_vec=block16|block32","k":128,"targets":["sm_107f"]},
    {"of":"name=tcgen05.mma.sp kind=kind::mxf4 scale_vec=|block32; name=tcgen05.mma.sp kind=kind::mxf4nvf4 scale_vec=block16|block32","k":192,"targets":["sm_107f"]}
   ],

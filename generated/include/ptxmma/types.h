@@ -88,7 +88,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e2m3_b8(uint32_t container) {
   return container & 0x3f;
 }
 
-/** e3m2 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
+/** e3m2 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4, or tcgen05.mma and kind::mxf8f6f4 and k = 32, or tcgen05.mma.sp and kind::mxf8f6f4 and k = 64. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e3m2_b8_from_1(uint32_t element) {
   return (element & 0x3f) << 1;
 }
@@ -98,7 +98,7 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_unpack_e3m2_b8_from_1(uint32_t container) {
   return (container >> 1) & 0x3f;
 }
 
-/** e2m3 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4 or kind::mxf8f6f4. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
+/** e2m3 in bits 1 to 6 of 8 under tcgen05.mma or tcgen05.mma.sp or tcgen05.mma.ws or tcgen05.mma.ws.sp and kind::f8f6f4, or tcgen05.mma and kind::mxf8f6f4 and k = 32, or tcgen05.mma.sp and kind::mxf8f6f4 and k = 64. Source: CUTLASS, cp_narrow_a_to_tmem_mma.py. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_pack_e2m3_b8_from_1(uint32_t element) {
   return (element & 0x3f) << 1;
 }

@@ -11,6 +11,7 @@ from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.matrices.product_operands import described
 from ptxmma.matrices.shared.image import SharedLayout
+from ptxmma.matrices.shared.readable_types import memory_of
 
 
 class SharedOperand(SharedLayout):
@@ -34,6 +35,10 @@ class SharedOperand(SharedLayout):
         if chosen is None:
             raise Missing(f"{instruction.canonical} takes no descriptor of {operand!r}{'' if matrices else ', or states no shape'}")
         lines, depth = chosen.lines if x is None else x, chosen.depth if k is None else k
+        alignment = memory_of(instruction.database).alignment
+        if not chosen.padded and alignment * 8 % chosen.element.bits:
+            what = f"{chosen.element.name} without padding"
+            raise ValueError(f"no source says how {what} lies in a tile: {alignment} bytes hold no whole number of elements")
         self._turned = letter == "b"
         self.shape = (depth, lines) if self._turned else (lines, depth)
         places |= {"padded": chosen.padded, "family": instruction.variant.instruction.family, "database": instruction.database}
@@ -129,6 +134,6 @@ def of(
 
     Raises:
         Missing: the instruction takes no descriptor of that operand.
-        TypeError, ValueError: as :class:`SharedLayout`.
+        TypeError, ValueError: as :class:`SharedLayout`; a matrix of types of 6 bits without padding, which no source lays out.
     """
     return SharedOperand(instruction, operand, majorness, swizzle, x, k, lbo=lbo, sbo=sbo, start=start, base_offset=base_offset)

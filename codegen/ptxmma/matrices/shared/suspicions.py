@@ -94,8 +94,9 @@ def suspicions(
     mode = mode_of(memory, read.swizzle)
     rules, known = _rules(database, mode), _numbers(memory, codec, mode, descriptor, unknown)
     known |= {} if majorness is None else {"along_k": int(majorness == "K")}
-    by_majorness = []
-    for each in every if majorness is None else [majorness]:
+    by_majorness: list[dict[tuple[str, str], Suspicion]] = []
+    # Types of 6 bits without padding have no canonical layout.
+    for each in every if majorness is None or not every else [majorness]:
         layout = canonical(memory, each, read.swizzle)
         if matrix is None:
             users, by_all = stride_users(layout, database, family), used_strides(layout, database, family)
@@ -113,7 +114,8 @@ def suspicions(
             only = "" if stride in by_all else f"; only {' and '.join(users[stride])} can use {stride.upper()} here"
             judged += _judged(rules, STRIDES[stride], numbers, {"name": stride.upper(), "only": only})
         by_majorness.append({(suspicion.field, suspicion.rule): suspicion for suspicion in judged})
-    shared = [suspicion for key, suspicion in by_majorness[0].items() if all(key in other for other in by_majorness[1:])]
+    first, *others = by_majorness or [{}]
+    shared = [suspicion for key, suspicion in first.items() if all(key in other for other in others)]
     return [*_unused(descriptor, codec, unknown), *_judged(rules, "", known, {}), *shared]
 
 

@@ -205,9 +205,9 @@ struct tcgen05_product
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
     static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA_SP || p.opcode == PTXMMA_TCGEN05_MMA_WS_SP) && p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2)) && (p.k == 128)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
-    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M1)) && (p.k == 64)) ||
+    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) && (p.k == 64)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 64 of this kind needs sm_107f");
-    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 && (p.atype == PTXMMA_TYPE_E4M3 || p.atype == PTXMMA_TYPE_E5M2 || p.atype == PTXMMA_TYPE_E2M1) && (p.btype == PTXMMA_TYPE_E4M3 || p.btype == PTXMMA_TYPE_E5M2 || p.btype == PTXMMA_TYPE_E2M1)) && (p.k == 128)) ||
+    static_assert(!((p.opcode == PTXMMA_TCGEN05_MMA_SP && p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4) && (p.k == 128)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
     static_assert(!(((p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4 && (p.scale_vec == PTXMMA_TCGEN05_NO_SCALE_VEC || p.scale_vec == PTXMMA_TCGEN05_BLOCK32)) || (p.opcode == PTXMMA_TCGEN05_MMA && p.kind == PTXMMA_TCGEN05_KIND_MXF4NVF4 && (p.scale_vec == PTXMMA_TCGEN05_BLOCK16 || p.scale_vec == PTXMMA_TCGEN05_BLOCK32))) && (p.k == 128)) ||
                       ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: K = 128 of this kind needs sm_107f");
