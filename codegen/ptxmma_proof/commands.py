@@ -153,7 +153,7 @@ _COMPARISONS = {
 @click.option("--checkout", "checkouts", multiple=True, metavar="NAME=DIR[@COMMIT]", help="A checkout of CUTLASS, TVM, cccl …")
 @click.option("--record", "folder", type=FOLDER_PATH, help="Write what each comparison finds to a file in this folder.")
 @date_option
-@click.option("--layouts", type=FOLDER_PATH, help="Write CuTe's layouts of registers to this folder.")
+@click.option("--layouts", type=FOLDER_PATH, help="Write the layouts of peers to this folder, for mutants to be compared with.")
 def peers(
     comparisons: tuple[str, ...],
     spec: Path,
@@ -168,13 +168,13 @@ def peers(
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; descriptors: their bits; forms: what exists,
     and for which targets; names: what CuTe calls it.  A project is read from its checkout, or from its installed package.
     """
-    from ptxmma_proof.peers import recorded, sources, verdicts
+    from ptxmma_proof.peers import sources, verdicts
 
     def run(name: str, day: str) -> Result:
         module, _ = _COMPARISONS[name]
         findings = import_module(f"ptxmma_proof.peers.{module}").run(read(spec, overlay), sources.checkouts(checkouts), day)
         if layouts is not None and findings.agreed is not None:
-            recorded.write(layouts, findings.agreed)
+            findings.agreed.write(layouts)
         judged = verdicts.judge(findings)
         return Result(judged.words(), judged.record(day, read(spec, overlay).database.spec.version), judged.agrees)
 

@@ -66,7 +66,7 @@ def test_classes_of_the_dsl_are_executed(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: int, differ: set[str]
 ) -> None:
     monkeypatch.setattr(dsl_descriptors, "_CLASSES", {"tcgen05_descriptor": ("Tcgen05SmemDesc", {"base_offset": "base_offset"})})
-    monkeypatch.setattr(dsl_descriptors, "_ENUMERATORS", {})
+    monkeypatch.setattr(dsl_descriptors, "ENUMERATORS", {})
     path = tmp_path / dsl_descriptors._FILE
     path.parent.mkdir(parents=True)
     path.write_text(_DSL.replace("{low}", str(low)), encoding="utf-8")

@@ -46,6 +46,9 @@ def _find(every: dict[str, Mutant], start: str) -> Mutant:
         ("spec/targets.yaml: targets/3/ptx: 7.0 ->", f"{INDEPENDENT}assemblers"),
         ("spec/types.yaml: elements/0/bias: 15 ->", f"{INDEPENDENT}number formats"),
         ("spec/descriptors.yaml: descriptors/0/fields/0/width: ", f"{INDEPENDENT}CuTe"),
+        ("spec/descriptors.yaml: descriptors/2/fields/0/low: ", f"{INDEPENDENT}peers on descriptors"),
+        ("spec/tensor_memory.yaml: layouts/0/at/lane: ", f"{INDEPENDENT}peers on tensor memory"),
+        ("spec/tensor_maps.yaml: rules/3: ", f"{INDEPENDENT}driver"),
         ("spec/isa_versions.yaml: isa_versions/3/cuda: ", f"{OWN}rules"),
     ],
 )

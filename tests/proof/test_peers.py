@@ -22,7 +22,7 @@ from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
 from ptxmma_proof import errata
 from ptxmma_proof.assemblers import Assembler
-from ptxmma_proof.peers import binding, compared, headers, pytorch, recorded, register_record, sources, verdicts
+from ptxmma_proof.peers import binding, compared, headers, pytorch, recorded, register_record, sources, tinygrad_fragments, verdicts
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.headers import Atom
 from ptxmma_proof.peers.sources import MissingPeerError, Source
@@ -60,7 +60,7 @@ def _swapped(layout: Layout) -> Layout:
 
 def test_what_is_recorded_is_written_as_it_is_read(tmp_path: Path) -> None:
     read = recorded.read()
-    recorded.write(tmp_path, read)
+    read.write(tmp_path)
     assert recorded.read(tmp_path) == read
 
 
@@ -199,6 +199,34 @@ def test_checkouts_are_named_with_their_commit(tmp_path: Path) -> None:
         sources.checkout({"TVM": found}, "cccl")
 
 
+# --- tinygrad's emulator ---------------------------------------------------------------------------------------------------
+
+
+def _emulator(first_of_b: str = "k % {e}") -> str:
+    """An emulator with fragments of our own, in registers that hold e elements."""
+    conditions = {2: "dims == (8, 16, 16)", 4: "dims == (8, 16, 32)"}
+    cases = [*conditions.items(), *((e, f"dims == (8, 16, 8) and dtype_in == dtypes.{name}") for e, name in ((2, "half"), (1, "float")))]
+    text = "if device == 'CUDA':\n def c_map(lane, i): return 2 * (lane % 4) + i % 2, lane // 4 + 8 * (i // 2)\n"
+    for e, condition in cases:
+        lane = f"[goff + 4 * {{}} + k // {e} % 4]"
+        text += f" if {condition}:\n"
+        text += (
+            f"  def a_elem(x, k, row, goff): return x[k % {e} + {e} * (row // 8) + {2 * e} * (k // {4 * e})]{lane.format('(row % 8)')}\n"
+        )
+        text += f"  def b_elem(x, col, k, goff): return x[{first_of_b.format(e=e)} + {e} * (k // {4 * e})]{lane.format('col')}\n"
+    return text
+
+
+@pytest.mark.parametrize(("first_of_b", "differing"), [("k % {e}", set()), ("{e} - 1 - k % {e}", {"b"})])
+def test_functions_of_tinygrad_are_executed(catalog: Catalog, tmp_path: Path, first_of_b: str, differing: set[str]) -> None:
+    file = tmp_path / "tinygrad" / "runtime" / "ops_python.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(_emulator(first_of_b), encoding="utf-8")
+    found = tinygrad_fragments.compare(catalog, [*tinygrad_fragments.read(tmp_path)])
+    assert {each.operand for each in found} == differing
+    assert len(found) == (7 if differing else 0)  # the order within a register: there is none of tf32
+
+
 # --- CUTLASS's headers ------------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +243,7 @@ def test_the_compiler_says_what_is_recorded(catalog: Catalog, nvcc: str, tmp_pat
     assert found.totals["shapes"] > 0
     assert found.differences == []
     assert found.agreed is not None
-    recorded.write(tmp_path, found.agreed)
+    found.agreed.write(tmp_path)
     again, known = recorded.read(tmp_path), recorded.read()
     assert again.atoms
     assert set(map(str, again.atoms)) <= set(map(str, known.atoms))

@@ -11,6 +11,7 @@ from installed_headers import cutlass
 
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions import catalog as catalog_of
 from ptxmma.generator.proven import attached
 from ptxmma.model import Space
 from ptxmma_proof.peers import (
@@ -23,6 +24,7 @@ from ptxmma_proof.peers import (
     triton_tensor,
     tvm_tensor,
 )
+from ptxmma_proof.peers.recorded_tensor import Tensor
 from ptxmma_proof.peers.register_loads import Load
 from ptxmma_proof.peers.sources import Source
 from ptxmma_proof.peers.tensor_cases import Axis, Case
@@ -218,3 +220,21 @@ def test_every_layout_has_a_witness(catalog: Catalog, memory: Space) -> None:
     agreeing = {line.layout for line in witness.of(witnesses.Laid) if line.agree}
     alone = {"scales_a_128_lanes"}  # kernels of sm_107 fill it; no release of a peer lays it out
     assert agreeing == {layout.name for layout in memory.layouts} - alone | _register_layouts(catalog) | {_REDUCED}
+
+
+def test_recorded_answers_contradict_another_layout_and_other_sizes(catalog: Catalog, memory: Space, tmp_path: Path) -> None:
+    read = Tensor.read()
+    read.write(tmp_path)
+    assert Tensor.read(tmp_path) == read
+    known = Tensor(tuple(each for each in read.records if not [*Tensor((each,)).contradictions(catalog)]))
+    assert {type(each).__name__ for each in known.records} == {"Operand", "Registers", "Sizes"}
+    spec = catalog.database.spec
+    assert spec.tensor_products is not None
+    layouts = tuple(
+        msgspec.structs.replace(each, at=each.at | {"lane": "row"}) if each.name == "layout_f" else each for each in memory.layouts
+    )
+    spaces = tuple(msgspec.structs.replace(each, layouts=layouts) if each == memory else each for each in spec.spaces)
+    products = msgspec.structs.replace(spec.tensor_products, shapes=spec.tensor_products.shapes[1:])
+    for wrong, kind in (({"spaces": spaces}, "operand"), ({"tensor_products": products}, "sizes")):
+        other = catalog_of(msgspec.structs.replace(catalog.database, spec=msgspec.structs.replace(spec, **wrong)))
+        assert {msgspec.json.decode(each.partition(": ")[2])["record"] for each in known.contradictions(other)} == {kind}

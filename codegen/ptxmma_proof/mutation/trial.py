@@ -16,15 +16,16 @@ from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator import load
-from ptxmma.generator.build import Positions, build
+from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.spec_rules import check
-from ptxmma.generator.yaml_document import Document
-from ptxmma.model import Spec
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.assembled import Assembled
+from ptxmma_proof.mutation.described import Described
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
+from ptxmma_proof.mutation.mapped import Mapped
+from ptxmma_proof.mutation.placed import Placed
 from ptxmma_proof.mutation.replayed import Replayed
 from ptxmma_proof.mutation.sighted import Sighted
 from ptxmma_proof.peers import compared, recorded
@@ -136,7 +137,9 @@ class Trial:
         self.documents = load.load(spec, overlay)
         model, positions = build(self.documents)
         check(model, positions)
-        self.catalog = _proven(model, positions)
+        derived = derive(model, positions)
+        derived.prove()
+        self.catalog = Catalog(derived.database)
         self.witnesses: dict[str, Callable[[Catalog], str]] = {
             "number formats": formats.types,
             "C types": formats.c_types,
@@ -144,6 +147,9 @@ class Trial:
             "CuTe": _cute,
             "assemblers": Assembled(self.catalog, spec / "evidence").contradiction,
             "chip": Replayed(self.catalog, spec / "evidence").contradiction,
+            "driver": Mapped(self.catalog).contradiction,
+            "peers on tensor memory": Placed(self.catalog).contradiction,
+            "peers on descriptors": Described(self.catalog, spec / "evidence").contradiction,
             "assemblers on errata": Sighted(self.catalog, spec / "evidence").contradiction,
         }
         for name, contradiction in self.witnesses.items():
@@ -156,7 +162,9 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result
             try:
-                catalog = _proven(*build(documents))
+                spec, positions = build(documents)
+                derived = derive(spec, positions)
+                catalog = Catalog(derived.database)
             except _STUMBLES as error:
                 return Verdict(f"{OWN}it cannot be built", str(error)[:200])
             stumbled = ""
@@ -166,23 +174,14 @@ class Trial:
                         return Verdict(INDEPENDENT + name, fact)
                 except _STUMBLES as error:
                     stumbled = stumbled or f"{name}: {type(error).__name__}: {error}"[:200]
-            return self._own(documents, mutant.number, stumbled)
-
-    def _own(self, documents: list[Document], changed: int, stumbled: str) -> Verdict:
-        """Return whether the spec itself contradicts a mutant."""
-        if problems := list(load.schema_problems(documents[changed])):
-            return Verdict(f"{OWN}schema", problems[0].message)
-        try:
-            check(*build(documents))
-        except _STUMBLES as error:
-            return Verdict(f"{OWN}rules", str(error)[:200])
+            if problems := list(load.schema_problems(documents[mutant.number])):
+                return Verdict(f"{OWN}schema", problems[0].message)
+            try:
+                derived.prove()
+                check(spec, positions)
+            except _STUMBLES as error:
+                return Verdict(f"{OWN}rules", str(error)[:200])
         return Verdict(f"{OWN}the library refuses its tables", stumbled) if stumbled else Verdict(SURVIVED)
-
-
-def _proven(spec: Spec, positions: Positions) -> Catalog:
-    derived = derive(spec, positions)
-    derived.prove()
-    return Catalog(derived.database)
 
 
 def _cute(catalog: Catalog) -> str:

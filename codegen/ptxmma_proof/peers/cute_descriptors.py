@@ -43,7 +43,7 @@ _M_SHIFT = 4
 #: Targets that CuTe does not know yet.
 _NEWER = "sm_107"
 #: CuTe's enumerators by our field and value.
-_ENUMERATORS = {
+ENUMERATORS = {
     ("tcgen05_instruction", "kind::f16", "atype"): {"f16": "F16F32Format::F16", "bf16": "F16F32Format::BF16"},
     ("tcgen05_instruction", "kind::tf32", "atype"): {"tf32": "F16F32Format::TF32"},
     ("tcgen05_instruction", "kind::i8", "btype"): {"u8": "S8Format::UINT8", "s8": "S8Format::INT8"},
@@ -103,7 +103,7 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
     codecs = [codec for codec in _codecs(catalog) if codec.format.name in _UNIONS]
     drawn = {(codec.format.name, codec.kind): _drawn(codec) for codec in codecs}
     lines = [_filled(codec, drawn[codec.format.name, codec.kind]) for codec in codecs]
-    enumerators = [f"UMMA::{text}" for names in _ENUMERATORS.values() for text in names.values()]
+    enumerators = [f"UMMA::{text}" for names in ENUMERATORS.values() for text in names.values()]
     lines += [f'std::printf("number %d\\n", int({text}));' for text in enumerators]
     for name, (bits, atoms) in _IMAGES.items():
         for major, known in (("K", _K_MAJOR), ("MN", atoms)):
@@ -126,7 +126,7 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
             Words("CuTe", codec.format.name, f"{_UNIONS[codec.format.name][0]}, {codec.kind}".rstrip(", "), said, _fields(codec))
         )
     by_name = {(codec.format.name, codec.kind): codec for codec in codecs}
-    for (format, kind, field), names in _ENUMERATORS.items():
+    for (format, kind, field), names in ENUMERATORS.items():
         codec = by_name[format, kind]
         ours = descriptor_words.numbers(codec.field(field))
         said = [(int(next(numbers)[0]), ours[name], f"{field} {name}") for name in names]

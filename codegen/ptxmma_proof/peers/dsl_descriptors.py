@@ -41,7 +41,7 @@ _CLASSES = {
     "tcgen05_instruction_mxf4": ("Tcgen05MxOmmaInstrDesc", _INSTRUCTION | _SCALED | {"sparsity_version": "sparsity_version"}),
 }
 #: Its enumerators for the values of our fields, by the kind of the instruction.
-_ENUMERATORS = {
+ENUMERATORS = {
     ("tcgen05_descriptor", "", "swizzle"): (
         "Tcgen05SmemSwizzle",
         {"none": "NONE"} | {name: f"SWIZZLE_{name}" for name in ("128B_ATOM_32B", "128B", "64B", "32B")},
@@ -94,7 +94,7 @@ def compare(catalog: Catalog, checkout: Path) -> Iterator[Words]:
             if field.name in properties:
                 whole = int(getattr(dsl[name](-1), properties[field.name])), ones(width_of(field)), "all its bits"
                 yield Words(NAME, format.name, f"{name}.{properties[field.name]}", [whole], (field.name,))
-        for (owner, kind, of), (enumeration, names) in _ENUMERATORS.items():
+        for (owner, kind, of), (enumeration, names) in ENUMERATORS.items():
             if owner == format.name:
                 numbers = descriptor_words.numbers(Codec(spec, format, kind).field(of))
                 said = [(int(dsl[enumeration][own]), numbers[value], f"{of} {value}") for value, own in names.items()]

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tally, Tool
 from ptxmma_proof.peers.compared import Difference
-from ptxmma_proof.peers.recorded import Peer
 
 #: Subjects of a difference that are printed.
 _FEW = 3
+
+
+class Agreed(Protocol):
+    """The answers on which a peer and the database agree, for the proof to compare without the peer."""
+
+    def write(self, folder: Path) -> None:
+        """Write the files of a folder.
+
+        Raises:
+            OSError: one cannot be written.
+        """
 
 
 class Findings(NamedTuple):
@@ -25,7 +36,7 @@ class Findings(NamedTuple):
         differences: each between a definition of a peer and the database.
         lines: lines of evidence about what agrees.
         totals: further numbers, for the pages.
-        agreed: CuTe's layouts on which it and the database agree, for the proof to compare without it.
+        agreed: the answers of peers on which they and the database agree.
     """
 
     tools: tuple[Tool, ...]
@@ -33,7 +44,7 @@ class Findings(NamedTuple):
     differences: list[Difference]
     lines: Sequence[Line] = ()
     totals: Mapping[str, int] = MappingProxyType({})
-    agreed: Peer | None = None
+    agreed: Agreed | None = None
 
 
 class Judged(NamedTuple):

@@ -58,6 +58,17 @@ class Peer(NamedTuple):
     shared: tuple[SharedRecord, ...]
     fields: dict[str, int]
 
+    def write(self, folder: Path) -> None:
+        """Write the files of a folder.
+
+        Raises:
+            OSError: one cannot be written.
+        """
+        unnamed = {_key(record): record for record in (msgspec.structs.replace(each, atom="") for each in self.atoms)}
+        (folder / _ATOMS).write_bytes(_lines(unnamed[key] for key in sorted(unnamed)))
+        (folder / _SHARED).write_bytes(_lines(self.shared))
+        (folder / _FIELDS).write_bytes(msgspec.json.encode(self.fields) + b"\n")
+
 
 def read(folder: Path = FOLDER) -> Peer:
     """Read the files of a folder.
@@ -69,18 +80,6 @@ def read(folder: Path = FOLDER) -> Peer:
     atoms = msgspec.json.Decoder(AtomRecord).decode_lines((folder / _ATOMS).read_bytes())
     shared = msgspec.json.Decoder(SharedRecord).decode_lines((folder / _SHARED).read_bytes())
     return Peer(tuple(atoms), tuple(shared), msgspec.json.decode((folder / _FIELDS).read_bytes(), type=dict[str, int]))
-
-
-def write(folder: Path, peer: Peer) -> None:
-    """Write the files of a folder.
-
-    Raises:
-        OSError: one cannot be written.
-    """
-    unnamed = {_key(record): record for record in (msgspec.structs.replace(each, atom="") for each in peer.atoms)}
-    (folder / _ATOMS).write_bytes(_lines(unnamed[key] for key in sorted(unnamed)))
-    (folder / _SHARED).write_bytes(_lines(peer.shared))
-    (folder / _FIELDS).write_bytes(msgspec.json.encode(peer.fields) + b"\n")
 
 
 def _key(record: AtomRecord) -> bytes:

@@ -55,19 +55,27 @@ def compare(catalog: Catalog, loads: Iterable[Load]) -> list[Loaded]:
 
 
 def _compared(catalog: Catalog, load: Load) -> Loaded:
-    registers = next(operand for operand in catalog.find(load.opcode).forms[0].operands if operand.layout is not None)
-    assert registers.layout is not None
-    lanes, elements = np.arange(_LANES)[:, np.newaxis], np.arange(registers.elements)
-    axes = dict(zip(registers.axes, registers.coords(lanes, elements), strict=True))
-    column = axes["col"] + load.split * axes.get("access", 0)
-    ours = (np.asarray(axes["row"]) << LANE_BITS) + np.asarray(column) * _CELL + 0 * (lanes + elements)
-    if ours.shape != load.places.shape:
-        theirs, own = (f"{each.shape[1]} elements in each of {each.shape[0]} threads" for each in (load.places, ours))
-        return Loaded(load, registers.layout, theirs, own, load.places.size, load.places.size)
-    wrong = np.argwhere(ours != load.places)
+    layout, own = ours(catalog, load.opcode, load.split)
+    if own.shape != load.places.shape:
+        said = tuple(f"{each.shape[1]} elements in each of {each.shape[0]} threads" for each in (load.places, own))
+        return Loaded(load, layout, said[0], said[1], load.places.size, load.places.size)
+    wrong = np.argwhere(own != load.places)
     said = ("", "")
     if len(wrong):
         at = tuple(wrong[0])
-        theirs, own = (f"thread {at[0]}, element {at[1]}: {text(int(each[at]), _CELL)}" for each in (load.places, ours))
-        said = theirs, own
-    return Loaded(load, registers.layout, *said, len(wrong), load.places.size)
+        said = tuple(f"thread {at[0]}, element {at[1]}: {text(int(each[at]), _CELL)}" for each in (load.places, own))
+    return Loaded(load, layout, said[0], said[1], len(wrong), load.places.size)
+
+
+def ours(catalog: Catalog, opcode: str, split: int) -> tuple[Layout, Values]:
+    """Return our layout of an instruction's registers, and the places of each lane's elements as in :class:`Load`.
+
+    Raises:
+        UnknownInstruction: the database lacks the instruction.
+    """
+    registers = next(operand for operand in catalog.find(opcode).forms[0].operands if operand.layout is not None)
+    assert registers.layout is not None
+    lanes, elements = np.arange(_LANES)[:, np.newaxis], np.arange(registers.elements)
+    axes = dict(zip(registers.axes, registers.coords(lanes, elements), strict=True))
+    column = axes["col"] + split * axes.get("access", 0)
+    return registers.layout, (np.asarray(axes["row"]) << LANE_BITS) + np.asarray(column) * _CELL + 0 * (lanes + elements)

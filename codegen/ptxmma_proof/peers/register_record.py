@@ -13,7 +13,7 @@ from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Line, Tool
 from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.catalog.layouts.interop import from_cute
-from ptxmma_proof.peers import compared, headers, probe, pytorch
+from ptxmma_proof.peers import compared, headers, probe, pytorch, tinygrad_fragments
 from ptxmma_proof.peers.binding import bind
 from ptxmma_proof.peers.compared import Difference, role
 from ptxmma_proof.peers.element_places import evaluated
@@ -40,7 +40,7 @@ def run(
     types: Sequence[str] = probe.TYPES,
     nvcc: str = "nvcc",
 ) -> Findings:
-    """Compare the catalog with CuTe and PyTorch.
+    """Compare the catalog with CuTe and PyTorch, and with tinygrad where a checkout of it is given.
 
     Args:
         catalog: ours.
@@ -66,8 +66,10 @@ def run(
     records, bindings = _records(catalog, known, read)
     peer = Peer(tuple(records), tuple(_shared(read)), read.fields)
     counted = compared.compare(peer, catalog)
-    torch = pytorch.compare(catalog)
+    torch, tinygrad = pytorch.compare(catalog), given.get(tinygrad_fragments.NAME)
+    fragments = list(tinygrad_fragments.read(tinygrad.folder)) if tinygrad else []
     differences = [*bindings, *counted.differences, *_lacked(catalog, unknown), *(torch.differences if torch else [])]
+    differences += tinygrad_fragments.compare(catalog, fragments)
     conversions = torch.conversions if torch else []
     totals = {
         "atoms": len(peer.atoms),
@@ -84,6 +86,9 @@ def run(
     if torch is not None:
         tools.append(Tool(kind="peer", name="PyTorch", version=torch.version, date=date))
     rows = {headers.NAME: len(known) + len(peer.shared)} | ({"PyTorch": len(conversions)} if torch else {})
+    if tinygrad:
+        tools.append(tinygrad.tool(date))
+        rows[tinygrad.name] = len(fragments)
     lines: list[Line] = [
         *_compared(catalog, peer, differences),
         *(witnesses.Unknown(instruction=name, atoms=tuple(atoms)) for name, atoms in unknown.items()),

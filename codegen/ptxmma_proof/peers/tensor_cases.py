@@ -89,11 +89,8 @@ def _verdict(memory: Space, case: Case) -> Verdict:
     wrong, of = 0, 0
     first = ("", "")
     for cta in range(case.numbers["ctas"]):
-        axes, part = _axes(placed, case, cta)
-        place = placed.locate(**axes, **case.selected)  # type: ignore[arg-type]  # axes and selections, no check
-        ours = (np.asarray(place.lane) << LANE_BITS) + np.asarray(place.column) * memory.cell + place.bit
-        here = np.broadcast_to(ours, case.places.shape) + part
-        differs = (here != case.places) | (np.asarray(place.cta) != cta)
+        axes, here, elsewhere = ours(memory, placed, case, cta)
+        differs = (here != case.places) | elsewhere
         of += case.places.size
         wrong += int(differs.sum())
         if differs.any() and not first[0]:
@@ -101,6 +98,14 @@ def _verdict(memory: Space, case: Case) -> Verdict:
             point = ", ".join(f"{axis} {int(values[at])}" for axis, values in axes.items())
             first = (f"{point}: {text(int(case.places[at]), memory.cell)}", f"{point}: {text(int(here[at]), memory.cell)}")
     return Verdict(case, placed.layout.name, *first, wrong, of)
+
+
+def ours(memory: Space, placed: TensorPlaces, case: Case, cta: int) -> tuple[dict[str, Values], Values, Values]:
+    """Our axes and places at each of the peer's points, for a CTA of a pair, and whether they are in the other CTA."""
+    axes, part = _axes(placed, case, cta)
+    place = placed.locate(**axes, **case.selected)  # type: ignore[arg-type]  # axes and selections, no check
+    here = (np.asarray(place.lane) << LANE_BITS) + np.asarray(place.column) * memory.cell + place.bit
+    return axes, np.broadcast_to(here, case.places.shape) + part, np.broadcast_to(np.asarray(place.cta) != cta, case.places.shape)
 
 
 def _axes(placed: TensorPlaces, case: Case, cta: int) -> tuple[dict[str, Values], Values]:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ptxmma.catalog import digest
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.model import TensorProducts
 from ptxmma_proof.peers import (
     cute_loads,
     cute_tensor,
@@ -29,7 +28,8 @@ from ptxmma_proof.peers import (
 )
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
-from ptxmma_proof.peers.product_shapes import Allowed, Sizes
+from ptxmma_proof.peers.product_shapes import Sizes
+from ptxmma_proof.peers.recorded_tensor import Tensor
 from ptxmma_proof.peers.register_loads import Loaded
 from ptxmma_proof.peers.sources import MissingPeerError, Source
 from ptxmma_proof.peers.tensor_cases import Verdict
@@ -63,9 +63,11 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "n
         "shapes": len(allowed),
     }
     peers = [*(each.case.peer for each in verdicts), *(each.load.peer for each in loaded), *(each.peer for each in allowed)]
-    differences = [*_places(verdicts), *_registers(loaded), *_sizes(spec.tensor_products, allowed)]
+    sizes = [product_shapes.compare(spec.tensor_products, one) for one in allowed]
+    differences = [*_places(verdicts), *_registers(loaded), *_sizes(sizes)]
     tools = (cutlass.tool(date), probe.tool(nvcc, date), triton.tool(date), jax.tool(date), tvm.tool(date))
-    return Findings(tools, Counter(peers), differences, [*_laid(catalog, verdicts, loaded)], totals)
+    agreed = Tensor.agreeing(verdicts, loaded, sizes)
+    return Findings(tools, Counter(peers), differences, [*_laid(catalog, verdicts, loaded)], totals, agreed)
 
 
 def _places(verdicts: Sequence[Verdict]) -> Iterator[Difference]:
@@ -80,13 +82,13 @@ def _registers(loaded: Sequence[Loaded]) -> Iterator[Difference]:
             yield Difference(each.load.peer, each.load.subject, register_loads.OPERAND, each.theirs, each.ours, each.wrong, each.of)
 
 
-def _sizes(rules: TensorProducts, allowed: Sequence[Allowed]) -> Iterator[Difference]:
-    for one in allowed:
-        difference = product_shapes.compare(rules, one)
-        wrong = len(difference.only_theirs) + len(difference.only_ours)
+def _sizes(compared: Sequence[product_shapes.Difference]) -> Iterator[Difference]:
+    for each in compared:
+        wrong = len(each.only_theirs) + len(each.only_ours)
         if wrong:
-            said = _listed(difference.only_theirs), _listed(difference.only_ours)
-            yield Difference(one.peer, one.subject, "sizes", *said, wrong, len(one.sizes | difference.only_ours))
+            said = _listed(each.only_theirs), _listed(each.only_ours)
+            one = each.allowed
+            yield Difference(one.peer, one.subject, "sizes", *said, wrong, len(one.sizes | each.only_ours))
 
 
 def _laid(catalog: Catalog, verdicts: Sequence[Verdict], loaded: Sequence[Loaded]) -> Iterator[witnesses.Laid]:
