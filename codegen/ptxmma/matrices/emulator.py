@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.lookup import instruction as find
 from ptxmma.matrices.operations import operation
+from ptxmma.matrices.products import in_registers, in_tensor_memory
 from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated
+from ptxmma.matrices.transfers import memory, tensor_memory, vectors
 from ptxmma.matrices.transfers.memory import Moved as Moved
+
+#: The function of each operation; the others move and multiply nothing, or no source says what they do.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "multiply": in_registers.multiply,
+    "load": memory.load,
+    "store": memory.store,
+    "transpose": memory.transpose,
+    "decompress": vectors.decompress,
+    "shift": tensor_memory.shift,
+    "tensor-copy": tensor_memory.copy,
+    "tensor-load": tensor_memory.load,
+    "tensor-reduce": tensor_memory.load_reduced,
+    "tensor-store": tensor_memory.store,
+    "tensor-multiply": in_tensor_memory.multiply,
+}
 
 
 def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:
@@ -89,7 +107,9 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     """
     known = instruction if isinstance(instruction, Instruction) else find(instruction)
     does = operation(known)
-    function, parameters = does.emulator(known), does.arguments(known)
+    if (function := _FUNCTIONS.get(known.operation)) is None:
+        raise does.refusal(known)
+    parameters = does.arguments(known)
     given = {parameters.get(name, name): value for name, value in named.items()}
     try:
         inspect.signature(function).bind(known, *operands, **given)

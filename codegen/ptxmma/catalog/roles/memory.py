@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.register_operand import RowAddress
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role
-from ptxmma.model import OperandKind
 
 #: The largest stride that fits into 32 bits.
 _LARGEST = (1 << 32) - 1
@@ -33,11 +32,7 @@ class SharedDescriptor(Role):
 class Location(Role):
     """The address of one object, of as many bytes as its alignment: of a word that an instruction writes, or of an mbarrier."""
 
-    def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It needs an alignment."""
-        yield from super().lacks(entry)
-        if not entry.alignment:
-            yield "say alignment: the bytes to whose multiples it is aligned"
+    needs = (("alignment", "the bytes to whose multiples it is aligned"),)
 
     def describe(self, context: Context) -> Known:
         """Its alignment."""
@@ -119,12 +114,7 @@ class Stride(Role):
     describes = True
     places = True
     varies = True
-
-    def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It needs the order of the matrix in memory."""
-        yield from super().lacks(entry)
-        if not entry.order:
-            yield "say order: the qualifier that is row where rows lie one after another in memory, and col where columns do"
+    needs = (("order", "the qualifier that is row where rows lie one after another in memory, and col where columns do"),)
 
     def describe(self, context: Context) -> Known:
         """Its unit, and what leaving it out means: rows, or columns, without a gap."""

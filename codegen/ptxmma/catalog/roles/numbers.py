@@ -91,12 +91,7 @@ class Count(Role):
     """A number of something, such as bytes or columns."""
 
     varies = True
-
-    def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It needs a unit."""
-        yield from super().lacks(entry)
-        if not entry.unit:
-            yield "say unit: what it counts"
+    needs = (("unit", "what it counts"),)
 
     def describe(self, context: Context) -> Known:
         """Its unit."""
@@ -142,12 +137,7 @@ class LaneMask(Role):
     """A bit for each lane of tensor memory, in a list of registers; the lanes of the bits that are set keep their values."""
 
     varies = True
-
-    def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It needs the length of the list."""
-        yield from super().lacks(entry)
-        if not entry.count:
-            yield "say count: the registers of the list"
+    needs = (("count", "the registers of the list"),)
 
     def describe(self, context: Context) -> Known:
         """The length of the list."""
@@ -160,8 +150,9 @@ class LaneMask(Role):
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """An array by reference."""
-        values = tuple(f'"{operand.constraint}"({name}[{number}])' for number in range(operand.registers))
-        return (Parameter(parameter=f"const {c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
+        prefix, const = ("=", "") if operand.access == "write" else ("", "const ")
+        values = tuple(f'"{prefix}{operand.constraint}"({name}[{number}])' for number in range(operand.registers))
+        return (Parameter(parameter=f"{const}{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
 
 
 class ColumnMask(Role):
@@ -220,12 +211,6 @@ class Vector(LaneMask):
     def describe(self, context: Context) -> Known:
         """A list even of one register."""
         return super().describe(context) | {"braced": True}
-
-    def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """An array by reference."""
-        prefix, const = ("=", "") if operand.access == "write" else ("", "const ")
-        values = tuple(f'"{prefix}{operand.constraint}"({name}[{number}])' for number in range(operand.registers))
-        return (Parameter(parameter=f"{const}{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
 
 
 class SparsityDescriptor(Role):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ptxmma.catalog import layouts
@@ -13,7 +13,6 @@ from ptxmma.catalog.operands.register_operand import RegisterOperand
 from ptxmma.catalog.operands.scales import Scales
 from ptxmma.catalog.roles.numbers import Constant
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register_type, template_argument, vector
-from ptxmma.model import OperandKind
 
 
 class Fragment(Role):
@@ -28,7 +27,7 @@ class Fragment(Role):
 
     def describe(self, context: Context) -> Known:
         """Its elements, the registers that hold them, and where each lies."""
-        known = context.element()
+        known = context.element(context.entry.type)
         known |= context.carried(known["element_type"]) | context.layout()
         elements = math.prod(known["sizes"].values()) // known["layout"].threads
         usual = register_type(context.spec, known["register_types"][0])
@@ -108,7 +107,7 @@ class ScaleData(Role):
 
     def describe(self, context: Context) -> Known:
         """One register, the type of the scale factors, and the place of each."""
-        return super().describe(context) | context.element() | context.layout()
+        return super().describe(context) | context.element(context.entry.type) | context.layout()
 
 
 class ByteId(Role):
@@ -118,12 +117,7 @@ class ByteId(Role):
     describes = True
     beside = "scale-data"
     follows = True
-
-    def lacks(self, entry: OperandKind) -> Iterator[str]:
-        """It must admit an immediate."""
-        yield from super().lacks(entry)
-        if not entry.immediate:
-            yield "say immediate: true, as for every scale id"
+    needs = (("immediate", "true, as for every scale id"),)
 
     def immediates(self, context: Context) -> Sequence[int]:
         """The numbers of the layout's axis of that name."""

@@ -63,9 +63,9 @@ class Context(NamedTuple):
         sizes = layouts.sizes(entry.axes, plan.variables | self.variant.extents)
         return {"layout": self.database.layout[plan.name], "observed": entry.observed, "sizes": sizes}
 
-    def element(self) -> Known:
-        """The type of the operand's elements."""
-        element = layouts.element_type(self.spec, str(self.variant.facts[self.entry.type]))
+    def element(self, qualifier: str) -> Known:
+        """The type of elements that a qualifier states."""
+        element = layouts.element_type(self.spec, str(self.variant.facts[qualifier]))
         around = layouts.container(self.spec, element.name, self.variant.facts)
         bits, shift = (around.bits, around.shift) if around else (element.bits, 0)
         return {"element_type": element.name, "element": element, "bits": bits, "shift": shift}
@@ -130,6 +130,7 @@ class Role:
         follows: true if operand lists have it after that operand, before the next of that kind.
         alone: true if an instruction has one of its kind, at most, for each matrix that it describes.
         varies: true if one of several operand lists of a form may have it and another lack it.
+        needs: fields that an entry of the spec must have, each with its meaning.
         typed: true if its ``type`` decides which registers carry it.
         carried: true if registers carry it.
         operand_type: the class of its operands.
@@ -146,6 +147,7 @@ class Role:
     follows: ClassVar[bool] = False
     alone: ClassVar[bool] = False
     varies: ClassVar[bool] = False
+    needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     typed: ClassVar[bool] = False
     carried: ClassVar[bool] = True
     operand_type: ClassVar[type[Operand]] = Operand
@@ -154,6 +156,9 @@ class Role:
         """The fields that an entry of this kind in the spec lacks, each as an instruction to its author."""
         if self.describes and not entry.of:
             yield "say of: and the operand or matrix that it describes"
+        for field, meaning in self.needs:
+            if not getattr(entry, field):
+                yield f"say {field}: {meaning}"
 
     def describe(self, context: Context) -> Known:
         """The fields of the operand besides its name, title and source."""

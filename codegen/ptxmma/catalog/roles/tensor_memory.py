@@ -66,7 +66,7 @@ class TensorMatrix(Placed):
 
     def contents(self, context: Context) -> Known:
         """The type of its elements."""
-        return _typed(context, str(context.variant.facts[f"{context.entry.of}type"]))
+        return context.element(f"{context.entry.of}type")
 
 
 class TensorAccumulator(TensorMatrix):
@@ -92,7 +92,7 @@ class TensorScales(Placed):
 
     def contents(self, context: Context) -> Known:
         """The type of the scale factors."""
-        return _typed(context, str(context.variant.facts["stype"]))
+        return context.element("stype")
 
 
 class LookupTable(TensorAddress):
@@ -100,11 +100,3 @@ class LookupTable(TensorAddress):
 
     describes = True
     alone = True
-
-
-def _typed(context: Context, name: str) -> Known:
-    """The element type of that name."""
-    element = layouts.element_type(context.spec, name)
-    around = layouts.container(context.spec, name, context.variant.facts)
-    bits, shift = (around.bits, around.shift) if around else (element.bits, 0)
-    return {"element_type": name, "element": element, "bits": bits, "shift": shift}

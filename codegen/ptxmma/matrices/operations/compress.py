@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 from ptxmma.catalog.instructions import Instruction, Missing
-from ptxmma.matrices.operations.operation import Refusing, lacks_operands
+from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.places import operand_of
-from ptxmma.model import InstructionSet
 
 
-class Compress(Refusing):
+class Compress(Operation):
     """Keeps some elements of a vector, and says which."""
 
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """The vectors before and after, the indices, and a descriptor."""
-        yield from lacks_operands(entry, "compresses a vector", "vector", "read", "write")
-        yield from lacks_operands(entry, "compresses a vector", "indices", "write")
-        yield from lacks_operands(entry, "compresses a vector", "sparsity-descriptor", "read")
+    verb = "compresses a vector"
+    needs = (("vector", "read", "write"), ("indices", "write"), ("sparsity-descriptor", "read"))
 
     def statement(self, instruction: Instruction) -> str:
         """The part that is kept."""
         kept, indices, of = _named(instruction)
         return f"{kept} = the two elements of each four of {of} that the descriptor chooses; {indices} = their places among the four"
 
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """No source gives the order of what is kept."""
         kept, indices, _ = _named(instruction)
         return Missing(
             f"{instruction.canonical}: no source says in which order {kept} has the two kept elements, where {indices} has their indices, "
@@ -33,13 +27,11 @@ class Compress(Refusing):
         )
 
 
-class Decompress(Refusing):
+class Decompress(Operation):
     """Writes the elements of a vector to the places that indices name, and zeros elsewhere."""
 
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """The vectors before and after, and the indices."""
-        yield from lacks_operands(entry, "decompresses a vector", "vector", "read", "write")
-        yield from lacks_operands(entry, "decompresses a vector", "indices", "read")
+    verb = "decompresses a vector"
+    needs = (("vector", "read", "write"), ("indices", "read"))
 
     def statement(self, instruction: Instruction) -> str:
         """The place where each element goes."""
@@ -52,13 +44,8 @@ class Decompress(Refusing):
         kinds = {"vector": "source"}
         return {name: kinds.get(kind, kind) for name, kind in super().arguments(instruction).items()}
 
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import vectors
-
-        return vectors.decompress
-
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """Vectors are no matrices."""
         return Missing(f"{instruction.canonical} moves elements of vectors, not of matrices; `ptxmma.emulate` says where each goes")
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.roles import matrices
-from ptxmma.matrices.operations.operation import Refusing, lacks_operands
+from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.places import operand_of
 from ptxmma.model import InstructionSet
 
 
-class Effect(Refusing):
-    """Changes something other than matrices.
-
-    Attributes:
-        verb: its effect in words: ``"orders other instructions"``.
-    """
-
-    verb: ClassVar[str]
+class Effect(Operation):
+    """Changes something other than matrices."""
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """Nothing, but it has no matrix."""
+        """No matrix, beside what it needs."""
+        yield from super().lacks(entry)
         if names := matrices(entry):
             yield f"an instruction that {self.verb} has no matrix; it has {', '.join(names)}"
 
@@ -30,7 +24,8 @@ class Effect(Refusing):
         """No matrix in registers changes."""
         return self.verb
 
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """No matrix is moved."""
         return Missing(f"{instruction.canonical} neither loads, stores nor multiplies matrices: it {self.verb}")
 
 
@@ -60,12 +55,7 @@ class Copy(Effect):
     """Copies bytes from one place in memory to another."""
 
     verb = "copies bytes"
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """Two addresses."""
-        yield from super().lacks(entry)
-        for kind in ("destination", "source"):
-            yield from lacks_operands(entry, "copies", kind, "read")
+    needs = (("destination", "read"), ("source", "read"))
 
     def statement(self, instruction: Instruction) -> str:
         """The two addresses."""
@@ -83,56 +73,26 @@ class TensorCopy(Effect):
     """Copies shared memory into tensor memory."""
 
     verb = "copies shared memory into tensor memory"
+    needs = (("tensor-copy", "read"), ("shared-descriptor", "read"))
 
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """Bytes have no type."""
         target = operand_of(instruction, "tensor-copy").name
         return Missing(
             f"{instruction.canonical} copies bytes, which have no type: `ptxmma layout` with --operand {target} says where each lies"
         )
 
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """An address and a descriptor."""
-        yield from super().lacks(entry)
-        yield from lacks_operands(entry, "copies", "tensor-copy", "read")
-        yield from lacks_operands(entry, "copies", "shared-descriptor", "read")
-
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The rows take the place of their descriptor."""
-        kinds = {"shared-descriptor": "rows", "tensor-copy": "tensor_copy"}
-        return {name: kinds.get(kind, kind) for name, kind in super().arguments(instruction).items()}
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
-        """Works on arrays.
-
-        Raises:
-            Missing: no source says which shared memory a pair copies from.
-        """
-        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
-
-        if instruction.qualifiers.get("cta_group", "").endswith("::2"):
-            raise Missing(f"{instruction.canonical}: versions of the manual differ about the shared memory that is copied to the other CTA")
-        return tensor_transfers.copy
+        return {name: {"shared_descriptor": "rows"}.get(kind, kind) for name, kind in super().arguments(instruction).items()}
 
 
 class Shift(Effect):
     """Moves rows of tensor memory."""
 
     verb = "shifts rows of tensor memory"
+    needs = (("tensor-address", "read"),)
 
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """Rows of bytes have no elements."""
         return Missing(f"{instruction.canonical} moves rows of bytes, which have no elements to follow; ptxmma.emulate moves them")
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """The address of the rows."""
-        yield from super().lacks(entry)
-        yield from lacks_operands(entry, "shifts", "tensor-address", "read")
-
-    def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """The kinds of the operands, as Python names."""
-        return {name: kind.replace("-", "_") for name, kind in super().arguments(instruction).items()}
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
-
-        return tensor_transfers.shift

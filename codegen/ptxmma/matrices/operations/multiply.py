@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction
@@ -30,18 +30,19 @@ _SIGNS = {"": "*", "and": "&", "xor": "^"}
 class Multiply(Operation):
     """Multiplies matrices in registers or shared memory, and adds another in registers."""
 
+    verb = "multiplies"
     options: ClassVar[tuple[str, ...]] = ("form", "selector", "scale_ids", "images")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Two multiplicands, an addend and a result, and the sizes m, n and k."""
         if len(names := multiplicands(entry)) != 2:
             has = ", ".join(names) or "none"
-            yield f"an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; it has {has}"
+            yield f"an instruction that {self.verb} has two multiplicands, of the kinds fragment or descriptor; it has {has}"
         access = sorted(operand.access for operand in entry.operand_kinds.values() if operand.kind == "accumulator")
         if access not in (["read", "write"], ["read-write"]):
-            yield "an instruction that multiplies has an accumulator to read and one to write, or one with access: read-write"
+            yield f"an instruction that {self.verb} has an accumulator to read and one to write, or one with access: read-write"
         if missing := [extent for extent in "mnk" if extent not in entry.extent_names]:
-            yield f"an instruction that multiplies has the sizes m, n and k; extents lacks {', '.join(missing)}"
+            yield f"an instruction that {self.verb} has the sizes m, n and k; extents lacks {', '.join(missing)}"
 
     def statement(self, instruction: Instruction) -> str:
         """A sum over K; of a sparse A over what is stored."""
@@ -61,12 +62,6 @@ class Multiply(Operation):
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The operands by what they do: ``{"e": "metadata", "f": "selector", …}``."""
         return arguments(instruction, IN_REGISTERS)
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on registers."""
-        from ptxmma.matrices.products import in_registers
-
-        return in_registers.multiply
 
     def traced(self, instruction: Instruction) -> Operand:
         """D."""
@@ -104,16 +99,17 @@ class Multiply(Operation):
 class TensorMultiply(Multiply):
     """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
 
+    verb = "multiplies into tensor memory"
+    needs = (("tensor-accumulator", "read"), ("instruction-descriptor", "read"))
     options = (*Multiply.options, "through", "base")
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """A sum in tensor memory, a descriptor, A and B, and metadata of a sparse A."""
-        yield from lacks_operands(entry, "multiplies into tensor memory", "tensor-accumulator", "read")
-        yield from lacks_operands(entry, "multiplies into tensor memory", "instruction-descriptor", "read")
+        yield from Operation.lacks(self, entry)
         matrices = [operand for operand in entry.operand_kinds.values() if operand.kind in ("tensor-matrix", "shared-descriptor")]
         if missing := [side for side in "ab" if side not in {operand.of for operand in matrices}]:
             needs = "A and B, of the kinds tensor-matrix or shared-descriptor with of: a and of: b"
-            yield f"an instruction that multiplies into tensor memory has {needs}; one operand list lacks {' and '.join(missing)}"
+            yield f"an instruction that {self.verb} has {needs}; one operand list lacks {' and '.join(missing)}"
         if any(operand.sparse for operand in matrices):
             yield from lacks_operands(entry, "multiplies a sparse A into tensor memory", "tensor-metadata", "read")
 
@@ -130,12 +126,6 @@ class TensorMultiply(Multiply):
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The operands by what they do: ``{"disable_output_lane": "disable_output_lane", …}``."""
         return arguments(instruction, AS_MATRICES)
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on matrices."""
-        from ptxmma.matrices.products import in_tensor_memory
-
-        return in_tensor_memory.multiply
 
     def trace(
         self,

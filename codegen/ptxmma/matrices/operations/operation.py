@@ -5,7 +5,7 @@ An operation finds its operands by their kind and access.  It never asks what an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
@@ -18,9 +18,13 @@ class Operation:
     """The effect of an instruction on its operands.
 
     Attributes:
+        verb: its effect in words: ``"loads"``.
+        needs: kinds of operands that an operand list has, each with their accesses: ``("fragment", "write", "read")``.
         options: the arguments that :meth:`trace` takes beside the place of an element.
     """
 
+    verb: ClassVar[str]
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
@@ -29,23 +33,20 @@ class Operation:
         Args:
             entry: an instruction with one operand list, and the operands of that list alone.
         """
-        raise NotImplementedError
+        for kind, *wanted in self.needs:
+            yield from lacks_operands(entry, self.verb, kind, *wanted)
 
     def statement(self, instruction: Instruction) -> str:
         """Its effect as a formula over its operands: ``"d[row][col] = a[col][row]"``."""
         raise NotImplementedError
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """The parameters of :meth:`emulator` by the manual's names of the operands, with ``_`` for ``-``: ``{"p": "address"}``."""
+        """The emulator's parameters by the manual's names of the operands, both with ``_`` for ``-``: ``{"p": "address"}``."""
         operands = (operand for form in instruction.forms for operand in form.operands)
-        return {operand.name.replace("-", "_"): operand.kind for operand in operands if operand.access != "write"}
+        return {operand.name.replace("-", "_"): operand.kind.replace("-", "_") for operand in operands if operand.access != "write"}
 
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
-        """The function that executes it: see :func:`ptxmma.emulate`.
-
-        Raises:
-            Missing: it moves and multiplies nothing.
-        """
+    def refusal(self, instruction: Instruction) -> Missing:
+        """The error for an operation without elements to follow: what it lacks, and why."""
         raise NotImplementedError
 
     def traced(self, instruction: Instruction) -> Operand:
@@ -54,35 +55,15 @@ class Operation:
         Raises:
             Missing: it moves and multiplies nothing.
         """
-        raise NotImplementedError
+        raise self.refusal(instruction)
 
     def described(self, instruction: Instruction, form: str | None = None) -> dict[str, Multiplicand]:  # noqa: ARG002  # none but products
         """The matrices that it reads through descriptors, by the letters of A and B; of a pair of CTAs the half of one."""
         return {}
 
-    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:
-        """The places that an element of :meth:`traced` comes from, and goes to; see :func:`ptxmma.matrices.tracing.trace`."""
-        raise NotImplementedError
-
-
-class Refusing(Operation):
-    """An operation without elements to follow; a subclass overrides what it can do all the same."""
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
-        """Refuses: see :meth:`_refusal`."""
-        raise self._refusal(instruction)
-
-    def traced(self, instruction: Instruction) -> Operand:
-        """Refuses: see :meth:`_refusal`."""
-        raise self._refusal(instruction)
-
     def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Any:  # noqa: ARG002  # none is read
-        """Refuses: see :meth:`_refusal`."""
-        raise self._refusal(instruction)
-
-    def _refusal(self, instruction: Instruction) -> Missing:
-        """The error that says what it lacks, and why."""
-        raise NotImplementedError
+        """The places that an element of :meth:`traced` comes from, and goes to; see :func:`ptxmma.matrices.tracing.trace`."""
+        raise self.refusal(instruction)
 
 
 def lacks_operands(entry: InstructionSet, verb: str, kind: str, *wanted: str) -> Iterator[str]:

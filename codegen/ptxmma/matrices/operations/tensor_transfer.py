@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import Operation, Refusing, lacks_operands
+from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.places import Move, Moves, TensorPlace, element_text, operand_of, register_place
-from ptxmma.model import InstructionSet
 
 #: The axes of a fragment that are coordinates of tensor memory: its lanes and columns.
 _CELL = ("row", "col")
@@ -20,20 +18,9 @@ class TensorTransfer(Operation):
 
     Attributes:
         access: the access to the fragment.
-        verb: its effect in words.
     """
 
     access: ClassVar[str]
-    verb: ClassVar[str]
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """One fragment, and its address."""
-        yield from lacks_operands(entry, self.verb, "fragment", self.access)
-        yield from lacks_operands(entry, self.verb, "tensor-address", "read")
-
-    def arguments(self, instruction: Instruction) -> dict[str, str]:
-        """The kinds of the operands, as Python names."""
-        return {name: kind.replace("-", "_") for name, kind in super().arguments(instruction).items()}
 
     def traced(self, instruction: Instruction) -> Operand:
         """The fragment."""
@@ -64,59 +51,34 @@ class TensorLoad(TensorTransfer):
 
     access = "write"
     verb = "loads from tensor memory"
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
-
-        return tensor_transfers.load
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("fragment", "write"), ("tensor-address", "read"))
 
 
 class TensorReduce(TensorLoad):
     """Loads from tensor memory, and the least or greatest of the columns of each thread."""
 
     verb = "loads from tensor memory with a reduction"
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """A load with a register for the result."""
-        yield from super().lacks(entry)
-        yield from lacks_operands(entry, self.verb, "reduction", "write")
+    needs = (*TensorLoad.needs, ("reduction", "write"))
 
     def statement(self, instruction: Instruction) -> str:
         """The elements, and what is reduced."""
         fragment, result = self.traced(instruction), operand_of(instruction, "reduction")
         return f"{super().statement(instruction)}; {result.name} = the least or greatest {fragment.name} of the thread"
 
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:
-        """Works on arrays.
 
-        Raises:
-            Missing: a lane has two accesses, and no source says which of them a thread reduces.
-        """
-        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
-
-        if len(self.traced(instruction).axes) > len(_CELL):
-            raise Missing(
-                f"{instruction.canonical}: no source says whether a thread reduces the columns of its own access or of both; the manual "
-                f"says that they are reduced in each lane, and that the thread of the lane gets the result"
-            )
-        return tensor_transfers.load_reduced
-
-
-class TensorCompress(Refusing):
+class TensorCompress(Operation):
     """Loads two of each four columns of tensor memory, and says which."""
 
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """The kept columns, their indices, and the address."""
-        for kind, access in (("fragment", "write"), ("indices", "write"), ("tensor-address", "read")):
-            yield from lacks_operands(entry, "compresses tensor memory", kind, access)
+    verb = "compresses tensor memory"
+    needs = (("fragment", "write"), ("indices", "write"), ("tensor-address", "read"))
 
     def statement(self, instruction: Instruction) -> str:
         """The columns that are kept."""
         kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
         return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
 
-    def _refusal(self, instruction: Instruction) -> Missing:
+    def refusal(self, instruction: Instruction) -> Missing:
+        """No source gives the order of what is kept."""
         kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
         return Missing(
             f"{instruction.canonical}: no source says in which order {kept.name} has the two kept columns, where {indices.name} has their "
@@ -129,12 +91,7 @@ class TensorStore(TensorTransfer):
 
     access = "read"
     verb = "stores to tensor memory"
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import tensor_memory as tensor_transfers
-
-        return tensor_transfers.store
+    needs = (("fragment", "read"), ("tensor-address", "read"))
 
 
 def _split(instruction: Instruction) -> Operand:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.operations.operation import Operation, lacks_operands
+from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.places import Move, Moves, checked_stride, element_text, memory_place, memory_text, operand_of, register_place
-from ptxmma.model import InstructionSet
 
 
 class Load(Operation):
     """Loads matrices."""
 
+    verb = "loads"
+    needs = (("fragment", "write"), ("address", "read"))
     options = ("stride",)
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """One matrix that it writes, and its address."""
-        yield from lacks_operands(entry, "loads", "fragment", "write")
-        yield from lacks_operands(entry, "loads", "address", "read")
 
     def statement(self, instruction: Instruction) -> str:
         """Each element comes from memory."""
         target = self.traced(instruction)
         return f"{element_text(target.name, target.axes)} = {memory_text(instruction)}"
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import memory as transfers
-
-        return transfers.load
 
     def traced(self, instruction: Instruction) -> Operand:
         """The fragment."""
@@ -51,23 +40,14 @@ class Load(Operation):
 class Store(Operation):
     """Stores matrices."""
 
+    verb = "stores"
+    needs = (("fragment", "read"), ("address", "read"))
     options = ("stride",)
-
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """One matrix that it reads, and its address."""
-        yield from lacks_operands(entry, "stores", "fragment", "read")
-        yield from lacks_operands(entry, "stores", "address", "read")
 
     def statement(self, instruction: Instruction) -> str:
         """Each element goes to memory."""
         source = self.traced(instruction)
         return f"{memory_text(instruction)} = {element_text(source.name, source.axes)}"
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import memory as transfers
-
-        return transfers.store
 
     def traced(self, instruction: Instruction) -> Operand:
         """The fragment."""
@@ -86,20 +66,13 @@ class Store(Operation):
 class Transpose(Operation):
     """Transposes a matrix."""
 
-    def lacks(self, entry: InstructionSet) -> Iterator[str]:
-        """One matrix that it writes and one that it reads."""
-        yield from lacks_operands(entry, "transposes", "fragment", "write", "read")
+    verb = "transposes"
+    needs = (("fragment", "write", "read"),)
 
     def statement(self, instruction: Instruction) -> str:
         """Each element goes where its row and its column change places."""
         target, source = self.traced(instruction), operand_of(instruction, "fragment", "read")
         return f"{element_text(target.name, target.axes)} = {element_text(source.name, _swapped(target.axes))}"
-
-    def emulator(self, instruction: Instruction) -> Callable[..., Any]:  # noqa: ARG002  # one for all
-        """Works on arrays."""
-        from ptxmma.matrices.transfers import memory as transfers
-
-        return transfers.transpose
 
     def traced(self, instruction: Instruction) -> Operand:
         """The result."""

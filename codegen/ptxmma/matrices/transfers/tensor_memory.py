@@ -13,7 +13,7 @@ import numpy as np
 from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
-from ptxmma.catalog.instructions import Instruction
+from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands.tensor_fragment import first_lanes
 from ptxmma.matrices.places import operand_of
 from ptxmma.matrices.transfers.memory import Moved
@@ -34,8 +34,17 @@ def load(instruction: Instruction, tensor_address: Any, memory: Any, immediate: 
 
 
 def load_reduced(instruction: Instruction, tensor_address: Any, memory: Any) -> Moved:
-    """Load columns, and reduce the columns of each thread; see :func:`ptxmma.emulate`."""
+    """Load columns, and reduce the columns of each thread; see :func:`ptxmma.emulate`.
+
+    Raises:
+        Missing: a lane has two accesses, and no source says which of them a thread reduces.
+    """
     target, qualifiers = operand_of(instruction, "fragment"), instruction.qualifiers
+    if "access" in target.axes:
+        raise Missing(
+            f"{instruction.canonical}: no source says whether a thread reduces the columns of its own access or of both; the manual "
+            f"says that they are reduced in each lane, and that the thread of the lane gets the result"
+        )
     loaded = load(instruction, tensor_address, memory)
     assert target.element is not None
     values = target.unpack(loaded.registers)
@@ -56,7 +65,13 @@ def store(instruction: Instruction, tensor_address: Any, fragment: Any, memory: 
 
 
 def copy(instruction: Instruction, tensor_copy: Any, rows: Any, memory: Any = None) -> Moved:
-    """Copy rows of shared memory; see :func:`ptxmma.emulate`."""
+    """Copy rows of shared memory; see :func:`ptxmma.emulate`.
+
+    Raises:
+        Missing: no source says which shared memory a pair copies from.
+    """
+    if instruction.qualifiers.get("cta_group", "").endswith("::2"):
+        raise Missing(f"{instruction.canonical}: versions of the manual differ about the shared memory that is copied to the other CTA")
     target = operand_of(instruction, "tensor-copy")
     image = None if memory is None else _image(instruction, memory).copy()
     # No map of the rows to cells moves the bytes: they go to several cells where the copy multiplies them, and may be expanded on the way.
