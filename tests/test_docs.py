@@ -28,10 +28,10 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import resolution
-from ptxmma.generator import optional_operands
+from ptxmma.generator import short_forms
 from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
-from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.family import boxes
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
@@ -463,7 +463,7 @@ def test_pages_have_what_the_spec_has(catalog: Catalog, outputs: dict[str, str],
     numbered = elsewhere(catalog.database.spec)
     for group in groups:
         text = outputs[f"{group.path}.rst"]
-        lists = optional_operands.written_out(line.strip().rstrip(";") for line in text.splitlines() if line.endswith(";"))
+        lists = short_forms.every_list(line.strip().rstrip(";") for line in text.splitlines() if line.endswith(";"))
         for instruction in group.members:
             statements = (*instruction.undefined(), *instruction.uniform(), *instruction.notes())
             for said in (*(one.text for one in statements), *(one.text for one in instruction.semantics())):

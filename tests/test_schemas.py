@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from ptxmma import paths
 from ptxmma.cli import main
-from ptxmma.generator import json_schema, optional_operands
+from ptxmma.generator import json_schema, short_forms
 from ptxmma.generator.build import build
 from ptxmma.generator.documents import KINDS
 from ptxmma.generator.load import load
@@ -63,8 +63,8 @@ def test_a_short_form_says_what_its_long_form_says(tmp_path: Path, name: str) ->
     ],
 )
 def test_optional_operands_stand_for_every_list(written: list[str], lists: list[str]) -> None:
-    assert optional_operands.written_out(written) == lists
-    assert optional_operands.folded(lists) == written
+    assert short_forms.every_list(written) == lists
+    assert short_forms.folded(lists) == written
 
 
 def test_there_is_a_schema_for_each_kind_of_document() -> None:

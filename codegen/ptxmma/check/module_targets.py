@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ptxmma.check.asm_operands import Judged
     from ptxmma.model import Spec
-    from ptxmma.ptx.conditional_sections import Guard
+    from ptxmma.ptx.cplusplus_tokens import Guard
     from ptxmma.ptx.statements import Function
 
 _SCALED = (

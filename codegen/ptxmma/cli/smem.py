@@ -102,7 +102,7 @@ def command(
 
 def _check_room(layout: Geometry, target: str, database: str | None) -> None:
     """Refuse a matrix that reaches beyond the shared memory of a thread block."""
-    from ptxmma.matrices.shared.capacity import capacity
+    from ptxmma.matrices.shared.readable_types import capacity
 
     try:
         most = capacity(target, database=database).block

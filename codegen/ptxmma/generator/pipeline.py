@@ -1,4 +1,4 @@
-"""The stages in their order."""
+"""The stages in their order, the outputs in parallel."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import contextlib
 import functools
 import gc
 import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
@@ -18,10 +25,11 @@ from ptxmma.generator.derive import derive
 from ptxmma.generator.emit import EMITTERS, Emitter, EmitterError, Output, check_apart, emit
 from ptxmma.generator.load import examine
 from ptxmma.generator.problems import SpecError
-from ptxmma.generator.processes import in_parallel
 from ptxmma.generator.proven import attach
 from ptxmma.generator.spec_rules import check_entries
 from ptxmma.generator.write import Change, compare
+
+_Answer = TypeVar("_Answer")
 
 #: Folders that contain generated files only.
 _GENERATED = "generated"
@@ -121,3 +129,44 @@ def _checked(check: Callable[[], None]) -> list[Output]:
     """Make a check, which gives no files."""
     check()
     return []
+
+
+# --- parallel processes ------------------------------------------------------------------------------------------------------
+
+
+#: The tasks of a process that :func:`in_parallel` started.
+_tasks: Sequence[Callable[[], Any]]
+
+
+def in_parallel(tasks: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
+    """Return the answer of each task, in their order; the first error in this order is raised.
+
+    The processes are forks, which have what this one has read, and send pickled answers back.  With one processor, and on systems where a
+    fork is not safe, the tasks run here, one after the other.
+    """
+    count = min(len(tasks), len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
+    if count < 2:
+        return [task() for task in tasks]
+    context = multiprocessing.get_context("fork")
+    with warnings.catch_warnings(), ProcessPoolExecutor(count, context, _start, (tasks,)) as pool:
+        # Python 3.12 warns of forks beside threads; these are NumPy's, which wait for work and hold no lock.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return [*pool.map(_run, range(len(tasks)))]
+
+
+def _start(tasks: Sequence[Callable[[], Any]]) -> None:
+    global _tasks
+    _tasks = tasks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
+
+
+def _run(number: int) -> Any:
+    return _tasks[number]()

@@ -14,8 +14,7 @@ from typing import cast
 
 from ptxmma.catalog import digest, evidence
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, witnesses
-from ptxmma.catalog.evidence.origins import only
-from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness
+from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness, only
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Database, Erratum
 

@@ -13,15 +13,17 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from ptxmma.generator import optional_operands
 from ptxmma.model import Case, Cases, Condition, CoordinateSize, Extents, Form, InstructionSet, Range
 from ptxmma.model.fields import Formula, Identifier, Values
+from ptxmma.ptx.lines import items
 
 #: A JSON Schema, or a part of one.
 Schema = dict[str, Any]
@@ -147,7 +149,7 @@ def _instruction_schema(long: Schema) -> Schema:
 def _instruction(value: Any) -> Any:
     operands = value.get("operands", {})
     lists = operands if isinstance(operands, dict) else {"": operands}
-    return value | {"operands": {name: optional_operands.written_out(_listed(texts)) for name, texts in lists.items()}}
+    return value | {"operands": {name: every_list(_listed(texts)) for name, texts in lists.items()}}
 
 
 def _same(value: Any) -> Any:
@@ -216,3 +218,49 @@ def _parts(hint: Any) -> Callable[[Any], Any]:
     elif typing.get_origin(inner) is dict and (item := _writer(arguments[1])) is not _same:
         return lambda value: {key: item(entry) for key, entry in value.items()}
     return _same
+
+
+# --- operand lists with optional operands ------------------------------------------------------------------------------------
+
+
+_OPTIONAL = re.compile(r"\{(, [^{},]+)\}")
+
+
+def every_list(texts: Iterable[str]) -> list[str]:
+    """Every list that the texts stand for: ``["a{, b}"]`` is ``["a", "a, b"]``.
+
+    First come the lists without optional operands, then those with the first one of each text, and so on.
+    """
+    parts = [_OPTIONAL.split(text) for text in texts]
+    most = max(len(part) // 2 for part in parts)
+    written = []
+    for chosen in itertools.product((False, True), repeat=most):
+        taken = chosen[::-1]  # the first optional operand varies fastest
+        for part in parts:
+            if not any(taken[len(part) // 2 :]):
+                options = (option if take else "" for option, take in zip(part[1::2], taken, strict=False))
+                written.append("".join(itertools.chain(*itertools.zip_longest(part[::2], options, fillvalue=""))))
+    return written
+
+
+def folded(texts: Iterable[str]) -> list[str]:
+    """The shortest way to write operand lists: the inverse of :func:`every_list`."""
+    lists = dict.fromkeys(tuple(items(text)) for text in texts)
+    written = []
+    while lists:
+        short = next(iter(lists))
+        groups = {long: _between(short, long) for long in lists}
+        long = max(groups, key=lambda long: len(groups[long]) if groups[long] <= lists.keys() else 0)
+        written.append(long[0] + "".join(f", {name}" if name in short else f"{{, {name}}}" for name in long[1:]))
+        for one in groups[long]:
+            del lists[one]
+    return written
+
+
+def _between(short: tuple[str, ...], long: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The lists with every operand of ``short`` and any others of ``long``; none where ``long`` does not extend ``short``."""
+    extra = [name for name in long[1:] if name not in short]
+    subsets = itertools.product((False, True), repeat=len(extra))
+    left_out = ({name for name, take in zip(extra, taken, strict=True) if not take} for taken in subsets)
+    lists = {tuple(name for name in long if name not in out) for out in left_out}
+    return lists if short in lists else set()

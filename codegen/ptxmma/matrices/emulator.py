@@ -13,7 +13,7 @@ from ptxmma.matrices.operations import operation
 from ptxmma.matrices.products import in_registers, in_tensor_memory
 from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated
-from ptxmma.matrices.transfers import memory, tensor_memory, vectors
+from ptxmma.matrices.transfers import memory, tensor_memory
 from ptxmma.matrices.transfers.memory import Moved as Moved
 
 #: The function of each operation; the others move and multiply nothing, or no source says what they do.
@@ -22,7 +22,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "load": memory.load,
     "store": memory.store,
     "transpose": memory.transpose,
-    "decompress": vectors.decompress,
+    "decompress": memory.decompress,
     "shift": tensor_memory.shift,
     "tensor-copy": tensor_memory.copy,
     "tensor-load": tensor_memory.load,

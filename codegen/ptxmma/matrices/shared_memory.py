@@ -19,7 +19,6 @@ from __future__ import annotations
 from ptxmma.matrices.shared.box_readers import Reader as Reader  # all of these belong to what this module offers
 from ptxmma.matrices.shared.box_readers import readers as readers
 from ptxmma.matrices.shared.box_rules import IllegalBoxError as IllegalBoxError
-from ptxmma.matrices.shared.capacity import capacity as capacity
 from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts
 from ptxmma.matrices.shared.conflicts import bank_conflicts as bank_conflicts
 from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
@@ -28,6 +27,7 @@ from ptxmma.matrices.shared.image import SharedLayout as SharedLayout
 from ptxmma.matrices.shared.image import TensorMapBox as TensorMapBox
 from ptxmma.matrices.shared.operand import SharedOperand as SharedOperand
 from ptxmma.matrices.shared.operand import of as of
+from ptxmma.matrices.shared.readable_types import capacity as capacity
 from ptxmma.matrices.shared.reading import operand_addresses as operand_addresses
 from ptxmma.matrices.shared.reading import read_operand as read_operand
 from ptxmma.matrices.shared.tensor_map import TensorMap as TensorMap

@@ -8,8 +8,7 @@ import math
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from ptxmma.ptx.conditional_sections import Conditions
-from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Tokens, after_last_line
+from ptxmma.ptx.cplusplus_tokens import PLAIN_LITERAL, WORDS, Conditions, Tokens, after_last_line
 from ptxmma.ptx.literals import integer
 from ptxmma.ptx.mapped_text import C_ESCAPES, Source, Text, TextBuilder, unescaped
 from ptxmma.ptx.opcodes import Opcodes

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ptxmma.ptx.asm_statements import LONGEST, AsmReader
-from ptxmma.ptx.conditional_sections import Conditions
-from ptxmma.ptx.cplusplus_tokens import holds_assembly
+from ptxmma.ptx.cplusplus_tokens import Conditions, holds_assembly
 from ptxmma.ptx.mapped_text import Source, Text, TextBuilder
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.operand_values import ANYTHING

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import tokens
-from ptxmma.ptx.conditional_sections import Guard
+from ptxmma.ptx.cplusplus_tokens import Guard
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Opened, Scopes, Variables
 

@@ -6,6 +6,7 @@ that a change of one fact changes the lines of the instructions that it touches.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -349,3 +350,21 @@ def _encoded(lines: Iterable[Line]) -> Iterator[bytes]:
         lines, key=lambda line: (rank.get(type(line), len(rank)), getattr(line, "instruction", "") or getattr(line, "layout", ""))
     ):
         yield msgspec.json.encode(line) + b"\n"
+
+
+#: Parts of one project; their definitions have the same authors.
+_AUTHORS = dict.fromkeys(("CuTe", "CuTe DSL", "CuTe 4.8"), "CUTLASS")
+#: The beginning of a source that is a section of the manual.
+_SECTION = re.compile(r"(PTX ISA )?\d")
+
+
+def only(source: str, peers: Iterable[str]) -> str:
+    """Return the only origin of a fact, or nothing where there are several.
+
+    Args:
+        source: the source that the spec gives; sections of the manual come first.
+        peers: the projects whose definitions agree.
+    """
+    named = ["the manual"] if _SECTION.match(source) else [source.partition(",")[0]]
+    found = {_AUTHORS.get(name, name) for name in (*named, *peers)}
+    return found.pop() if len(found) == 1 else ""

@@ -12,7 +12,7 @@ from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.matrices.shared.suspicion_rules import NUMBERS, STRIDE_NUMBERS, WORDS, conditions
+from ptxmma.matrices.shared.suspicions import NUMBERS, STRIDE_NUMBERS, WORDS, conditions
 from ptxmma.model import DescriptorFormat, Majorness, Padded, SharedMemory
 
 #: The fields of every descriptor of a matrix in shared memory.

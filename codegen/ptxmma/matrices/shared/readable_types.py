@@ -1,4 +1,4 @@
-"""The element types that the instructions of a family read from shared memory, with their majorness, swizzle and padding."""
+"""The shared memory of a database: its bytes in each chip, and the element types that the instructions of a family read there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.model import ElementType, Majorness, Padded, SharedMemory, Swizzle
+from ptxmma.catalog.instructions.user_names import target_named
+from ptxmma.model import ElementType, Majorness, Padded, SharedCapacity, SharedMemory, Swizzle
 
 
 def memory_of(database: DatabaseLike) -> SharedMemory:
@@ -77,3 +78,26 @@ def element_of(
         also = f"; {name} can with {' or '.join(others)}" if others else ""
         raise ValueError(f"{name} cannot be read {majorness}-major{hint} from shared memory; {', '.join(types) or 'nothing'} can{also}")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
+
+
+def capacity(target: str, *, database: DatabaseLike = None) -> SharedCapacity:
+    """Return the bytes of shared memory of a chip: ``block``, the maximum of a thread block, and ``sm``, the maximum of an SM.
+
+    Args:
+        target: any name of a target: ``"sm_90a"``, ``"H100"``.
+        database: another than the packaged one.
+
+    Raises:
+        ValueError: an unknown target, or one of which no source gives them.
+
+    >>> capacity("H100").block, capacity("sm_107a").sm
+    (232448, 335872)
+    """
+    spec = catalog(database).database.spec
+    name = target_named(spec, target)
+    for entry in spec.capacities:
+        if name.rstrip("af") in entry.targets:
+            return entry
+    raise ValueError(
+        f"no source gives the shared memory of {name}; known: {', '.join(each for entry in spec.capacities for each in entry.targets)}"
+    )

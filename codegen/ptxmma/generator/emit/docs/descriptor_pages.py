@@ -8,8 +8,7 @@ from ptxmma.catalog import digest
 from ptxmma.catalog.descriptors.bits import spare
 from ptxmma.catalog.descriptors.shared_formats import swizzle_encoding
 from ptxmma.catalog.evidence import LayoutEvidence
-from ptxmma.catalog.evidence.origins import only
-from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness
+from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness, only
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery

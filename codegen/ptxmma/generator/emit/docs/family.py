@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ptxmma.catalog import layouts, requirements
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.variants import Variant, placeholders, qualifier_values, syntax_parts
 from ptxmma.generator.emit.docs import rest
-from ptxmma.generator.emit.docs.boxes import boxes
-from ptxmma.generator.optional_operands import folded
+from ptxmma.generator.short_forms import folded
 from ptxmma.model import (
     Form,
     InstructionSet,
@@ -241,3 +240,29 @@ def needs(spec: Spec, accepted: dict[str, Version]) -> str:
     smallest = [name for name in accepted if not any(other != name and other in features(name) for other in accepted)]
     shown = [name + "+" * any(other != name and name in features(other) for other in accepted) for name in smallest]
     return f"PTX {min(accepted.values())}, {rest.text(', '.join(shown))}"
+
+
+# --- products of values ------------------------------------------------------------------------------------------------------
+
+
+Member = TypeVar("Member")
+#: The values of each dimension.
+Values = tuple[tuple[str, ...], ...]
+
+
+def boxes(points: Iterable[tuple[tuple[str, ...], Member]]) -> list[tuple[Values, list[Member]]]:
+    """Cover exactly the given points with few products, in the order of the points, each with its members.
+
+    ``points`` are ``(coordinates, member)``, all with equally many coordinates; several members may share one point.
+    """
+    products: dict[Values, list[Member]] = {}
+    for point, member in points:
+        products.setdefault(tuple((coordinate,) for coordinate in point), []).append(member)
+    for dimension in range(len(next(iter(products), ()))):
+        merged: dict[Values, tuple[tuple[str, ...], list[Member]]] = {}
+        for values, members in products.items():
+            others = (*values[:dimension], *values[dimension + 1 :])
+            along, before = merged.get(others, ((), []))
+            merged[others] = (along + values[dimension], before + members)
+        products = {(*others[:dimension], along, *others[dimension:]): members for others, (along, members) in merged.items()}
+    return list(products.items())

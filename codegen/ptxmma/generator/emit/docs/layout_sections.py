@@ -15,7 +15,7 @@ from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.emit.docs import evidence_pages, mathematics, rest
-from ptxmma.generator.emit.docs.boxes import boxes
+from ptxmma.generator.emit.docs.family import boxes
 from ptxmma.generator.emit.docs.form_groups import page_label
 from ptxmma.generator.emit.docs.fragment_relations import Made, Relations
 from ptxmma.generator.emit.docs.gallery import Gallery

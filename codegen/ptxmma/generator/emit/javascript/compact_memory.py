@@ -12,8 +12,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.javascript.shortening import Interned, condition, formula_text, runs, table, without_empty
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.matrices.shared.readable_types import memory_of
-from ptxmma.matrices.shared.suspicion_rules import Condition, conditions, expanded
-from ptxmma.matrices.shared.suspicions import stride_users, used_strides
+from ptxmma.matrices.shared.suspicions import Condition, conditions, expanded, stride_users, used_strides
 from ptxmma.model import DescriptorField, DescriptorFormat, Majorness, Padded, SharedMemory
 
 
