@@ -166,7 +166,7 @@ class Geometry:
         family: str = "",
         database: DatabaseLike = None,
     ) -> None:
-        """Take the arguments of :class:`ptxmma.matrices.shared_memory.SharedLayout`; only :meth:`units` checks whether elements overlap.
+        """Take the arguments of :class:`ptxmma.matrices.shared_memory.SharedLayout`; :meth:`units` checks whether elements overlap.
 
         Raises:
             TypeError: an extent, stride, start or base offset that is not an integer.
@@ -193,6 +193,10 @@ class Geometry:
         # The swizzle moves bytes only within aligned spans.
         self.size = (int(self._offset(self.x - 1, self.k - 1)) // span + 1) * span
         self._check_reach()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Add what a subclass has beside the strides and the size."""
 
     @property
     def memory(self) -> SharedMemory:

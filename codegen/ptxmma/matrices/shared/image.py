@@ -13,12 +13,10 @@ from ptxmma.arguments import in_range, integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import cropped, not_empty, whole
-from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.shared.box import tensor_maps_of
 from ptxmma.matrices.shared.canonical import Geometry, extent
 from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.shared.reading import Places, contiguous_bytes
-from ptxmma.model import ElementType
 
 
 class TensorMapBox(NamedTuple):
@@ -60,38 +58,23 @@ class SharedLayout(Geometry):
             the start where the pattern is to start with the image.
         family: the family of the instructions that read it; by default the database's first with matrix descriptors: ``"wgmma"``.
         size: bytes of the image.
+
+    The arguments are these attributes but for ``panel`` and ``size``; ``lbo`` and ``sbo`` may be given for padding between groups or
+    panels.
+
+    Raises:
+        TypeError: an extent, stride, start or base offset that is not an integer.
+        ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or lead out of
+            a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base offset that a
+            descriptor cannot hold.
     """
 
-    def __init__(
-        self,
-        element: ElementType | str,
-        majorness: str,
-        swizzle: str,
-        x: int,
-        k: int,
-        *,
-        lbo: int | None = None,
-        sbo: int | None = None,
-        start: int = 0,
-        base_offset: int = 0,
-        padded: bool = False,
-        family: str = "",
-        database: DatabaseLike = None,
-    ) -> None:
-        """The arguments are the attributes above; ``lbo`` and ``sbo`` may be given for padding between groups or panels.
-
-        Raises:
-            TypeError: an extent, stride, start or base offset that is not an integer.
-            ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
-                lead out of a descriptor's reach, a start or stride that is not aligned, strides with which elements overlap, a base
-                offset that a descriptor cannot hold.
-        """
-        given: dict[str, Any] = {"lbo": lbo, "sbo": sbo, "start": start, "base_offset": base_offset, "padded": padded, "family": family}
-        super().__init__(element, majorness, swizzle, x, k, **given, database=database)
+    def _finish(self) -> None:
+        """Find the place of each 16 bytes."""
         self._units = self._places()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(self, "_units"):  # set last, in __init__
+        if hasattr(self, "_units"):  # set last
             raise AttributeError(f"{name} of a SharedLayout cannot be changed; create another layout")
         super().__setattr__(name, value)
 
