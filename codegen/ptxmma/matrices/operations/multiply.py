@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ptxmma.catalog.instructions import Instruction
@@ -19,8 +19,7 @@ from ptxmma.matrices.product_operands import (
     forms_with,
     product_operands,
 )
-from ptxmma.matrices.products.terms import RegisterInputs, TensorInputs, Trace, element_bits, table, terms
-from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.matrices.products.terms import Choices, RegisterInputs, TensorInputs, Trace, element_bits, table, terms
 from ptxmma.model import InstructionSet
 
 #: The sign of a product, and of the operations on bits in its place.
@@ -31,7 +30,7 @@ class Multiply(Operation):
     """Multiplies matrices in registers or shared memory, and adds another in registers."""
 
     verb = "multiplies"
-    options: ClassVar[tuple[str, ...]] = ("form", "selector", "scale_ids", "images")
+    options: ClassVar[tuple[str, ...]] = Choices._fields
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Two multiplicands, an addend and a result, and the sizes m, n and k."""
@@ -76,20 +75,12 @@ class Multiply(Operation):
         read = {product.part(operand).of for each in forms for operand in each.operands if operand.kind in kinds}
         return {letter: each for letter, each in known.items() if letter in read}
 
-    def trace(
-        self,
-        instruction: Instruction,
-        *coordinates: int,
-        form: str | None = None,
-        selector: int | None = None,
-        scale_ids: Mapping[str, int] | None = None,
-        images: Mapping[str, Geometry] | None = None,
-        **axes: Any,
-    ) -> Trace:
+    def trace(self, instruction: Instruction, *coordinates: int, **options: Any) -> Trace:
         """Every register, every byte of an image, and every bit of metadata that feeds one element of D."""
+        chosen, axes = _choices(options)
         product = product_operands(instruction)
         apart = {axis: number for axis, number in axes.items() if axis not in product.d.axes}
-        inputs = RegisterInputs(instruction, form, images or {}, selector=selector, scale_ids=scale_ids or {}, apart=apart)
+        inputs = RegisterInputs(instruction, chosen, apart)
         row, col = product.d.coords(*product.d.locate(*coordinates, **axes))
         d = table(instruction, product.d, apart).locate(row, col)
         c = table(instruction, product.c, apart).locate(row, col) if product.c is not product.d else None
@@ -131,19 +122,16 @@ class TensorMultiply(Multiply):
         self,
         instruction: Instruction,
         *coordinates: int,
-        form: str | None = None,
-        selector: int | None = None,
-        scale_ids: Mapping[str, int] | None = None,
-        images: Mapping[str, Geometry] | None = None,
         through: Instruction | None = None,
         base: int = 0,
-        **axes: Any,
+        **options: Any,
     ) -> Trace:
         """Every cell, every byte of an image, and every bit of metadata that feeds one element of D."""
+        chosen, axes = _choices(options)
         result = product_operands(instruction).d
         d = result.locate(*coordinates, **axes)
         row, col = result.coords(d.lane, d.column, d.bit, d.cta)
-        inputs = TensorInputs(instruction, form, images or {}, selector=selector, scale_ids=scale_ids or {})
+        inputs = TensorInputs(instruction, chosen)
         fragment = None if through is None else result.through(through)
         first = result.placed().start(base)
         return Trace(
@@ -156,3 +144,10 @@ class TensorMultiply(Multiply):
             None if fragment is None else fragment.locate(row, col, base=base),
             tuple(inputs.unknown()),
         )
+
+
+def _choices(options: dict[str, Any]) -> tuple[Choices, dict[str, Any]]:
+    """The choices among the options of a trace, as far as they are given, and the rest."""
+    given = {name: value for name, value in options.items() if value is not None}
+    chosen = Choices(**{name: given[name] for name in Choices._fields if name in given})
+    return chosen, {name: value for name, value in options.items() if name not in Choices._fields}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ptxmma.catalog import layouts
@@ -16,6 +17,22 @@ from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.model import Granularity
 
 
+class Choices(NamedTuple):
+    """The choices of a trace.
+
+    Attributes:
+        form: the place from which the instruction reads A.
+        selector: the sparsity selector; the first by default.
+        scale_ids: numbers by which the instruction selects scale factors, by their names; the first legal ones by default.
+        images: matrices in shared memory, by their names.
+    """
+
+    form: str | None = None
+    selector: int | None = None
+    scale_ids: Mapping[str, int] = MappingProxyType({})
+    images: Mapping[str, Geometry] = MappingProxyType({})
+
+
 class Inputs:
     """The places of what feeds a product; a subclass has them in its own space.
 
@@ -25,12 +42,12 @@ class Inputs:
         operands: the operands of the operand lists that read A from the chosen place, by part.
     """
 
-    def __init__(self, instruction: Instruction, form: str | None, images: Mapping[str, Geometry]) -> None:
-        """Choose where A is read from, and the images of the matrices in shared memory, by their names."""
+    def __init__(self, instruction: Instruction, chosen: Choices) -> None:
+        """Choose the place of A, and the images of the matrices in shared memory."""
         self.instruction = instruction
         self.product = product_operands(instruction)
-        self.operands = {self.product.part(operand): operand for each in forms_with(instruction, form) for operand in each.operands}
-        self._images = images
+        self.operands = {self.product.part(operand): operand for each in forms_with(instruction, chosen.form) for operand in each.operands}
+        self._images = chosen.images
 
     @property
     def pattern(self) -> Granularity | None:
@@ -62,31 +79,22 @@ class Inputs:
 class RegisterInputs(Inputs):
     """The inputs of a product in registers, B and A also in shared memory."""
 
-    def __init__(
-        self,
-        instruction: Instruction,
-        form: str | None,
-        images: Mapping[str, Geometry],
-        *,
-        selector: int | None,
-        scale_ids: Mapping[str, int],
-        apart: Mapping[str, int],
-    ) -> None:
+    def __init__(self, instruction: Instruction, chosen: Choices, apart: Mapping[str, int]) -> None:
         """Choose the constants, and one of several products at once.
 
         Raises:
             Missing: the instruction lacks what an option chooses.
             ValueError: a constant that is not legal.
         """
-        super().__init__(instruction, form, images)
-        if selector is not None and not instruction.sparse:
+        super().__init__(instruction, chosen)
+        if chosen.selector is not None and not instruction.sparse:
             raise Missing(f"{instruction.canonical} is not sparse: it has no selector")
         held = [operand for operand in self.operands.values() if operand.kind == "fragment"]
         self._tables = {self.product.part(operand): table(instruction, operand, apart) for operand in held}
-        self._scales = _scale_tables(instruction, self.operands, scale_ids)
-        self._selector = arrangement(instruction, "metadata", selector=selector or 0).fixed["selector"] if instruction.sparse else 0
+        self._scales = _scale_tables(instruction, self.operands, chosen.scale_ids)
+        self._selector = arrangement(instruction, "metadata", selector=chosen.selector or 0).fixed["selector"] if instruction.sparse else 0
         described = {self.product.multiplicand(part).name for part, operand in self.operands.items() if operand.kind == "descriptor"}
-        for name in images:
+        for name in chosen.images:
             if name not in described:
                 raise Missing(f"{instruction.canonical} reads {name} from registers: it has no image in shared memory")
 
@@ -131,27 +139,19 @@ def _scale_tables(instruction: Instruction, operands: Mapping[Part, Operand], id
 class TensorInputs(Inputs):
     """The inputs of a product that is added up in tensor memory."""
 
-    def __init__(
-        self,
-        instruction: Instruction,
-        form: str | None,
-        images: Mapping[str, Geometry],
-        *,
-        selector: int | None,
-        scale_ids: Mapping[str, int],
-    ) -> None:
+    def __init__(self, instruction: Instruction, chosen: Choices) -> None:
         """Choose what the instruction descriptor selects.
 
         Raises:
             Missing: the instruction lacks what an option chooses.
             ValueError: an id that is not legal.
         """
-        super().__init__(instruction, form, images)
+        super().__init__(instruction, chosen)
         self._a = self.operands[A] if self.operands[A].memory is not None else None
-        if self._a is not None and self.product.a.name in images:
+        if self._a is not None and self.product.a.name in chosen.images:
             raise Missing(f"{instruction.canonical} reads {self.product.a.name} from tensor memory here: it has no image in shared memory")
-        self._scale_ids = self._checked_ids(scale_ids)
-        self._selected = self._checked_selector(selector)
+        self._scale_ids = self._checked_ids(chosen.scale_ids)
+        self._selected = self._checked_selector(chosen.selector)
 
     def element(self, part: Part, row: int, col: int) -> Spot:
         """The cell, or the bytes of an image."""
