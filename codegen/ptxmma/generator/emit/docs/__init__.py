@@ -23,6 +23,7 @@ from ptxmma.generator.emit.docs import (
     family,
     form_groups,
     form_page,
+    instruction_tables,
     overview,
     rest,
     sparsity_page,
@@ -35,6 +36,7 @@ from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.fragment_relations import Relations
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.tensor_page import TensorUse
+from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.generator.emit.templating import banner, render
 from ptxmma.generator.proven import attached
 from ptxmma.model import Spec
@@ -62,7 +64,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     ]
     pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages if path not in _PARTS])))
     first = banner("..", catalog, ["spec/"])
-    names = {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
+    words = {"rest": rest, "latex": to_latex, "statements": instruction_tables.statements}
+    names = words | {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
     numbered = elsewhere(spec)
     for path, template, data in pages:
         text = cited(render(f"docs/{template}.rst.jinja", **(names | data)), numbered)

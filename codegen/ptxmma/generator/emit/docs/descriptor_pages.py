@@ -10,9 +10,8 @@ from ptxmma.catalog.descriptors.shared_formats import swizzle_encoding
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness, only
 from ptxmma.catalog.names.links import EXPLORER, explorer
-from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables
+from ptxmma.generator.emit.docs import evidence_pages, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
-from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.model import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, SharedMemory, Spec, Swizzle
@@ -24,12 +23,9 @@ _PER_LINE, _CELL = 16, 72
 def instructions(spec: Spec, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
     """The values for the page of instruction descriptors, zero-column masks included."""
     formats = [each for each in spec.descriptors if each.describes != "matrix"]
-    masks = [
-        {"formula": to_latex(mask.zero), "source": rest.source(mask.source), "examples": _examples(mask)} for mask in spec.column_masks
-    ]
     return {
         "formats": [shown(each, gallery, witness) for each in formats],
-        "masks": masks,
+        "masks": [(mask, _examples(mask)) for mask in spec.column_masks],
         "explorer": f"../{EXPLORER}{explorer(v='descriptors')}",
     }
 
@@ -66,18 +62,11 @@ def _laid(format: DescriptorFormat, witness: Witness | None) -> Laid | None:
 def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -> dict[str, Any]:
     """A format with its table and picture."""
     return {
-        "title": rest.text(format.title),
-        "family": rest.text(format.family),
-        "label": rest.label("descriptor", format.name),
-        "kinds": rest.codes(f".{kind}" for kind in format.kinds),
+        "format": format,
         "agreeing": _agreeing(format, witness),
-        "bits": str(format.bits),
         "table": _table(format, _laid(format, witness)),
         "picture": gallery.other(format.name, lambda: _picture(format)),
         "spare": _spare(format),
-        "function": rest.code(f"ptxmma_{format.name}_encode"),
-        "notes": instruction_tables.statements(format.notes),
-        "source": rest.source(format.source),
     }
 
 
@@ -178,14 +167,11 @@ def descriptors(spec: Spec, memory: SharedMemory, gallery: Gallery, witness: Wit
         for mode in memory.swizzles
     ]
     return {
+        "memory": memory,
         "formats": [shown(each, gallery, witness) for each in formats],
         "explorer": f"../{EXPLORER}{explorer(v='memory')}",
-        "base_offset": to_latex(memory.base_offset),
-        "alignment": str(memory.alignment),
         "encodings": rest.table(header, rows),
         "strides": _strides(memory),
-        "notes": instruction_tables.statements(memory.notes),
-        "source": rest.source(memory.source),
     }
 
 
@@ -204,6 +190,7 @@ def _strides(memory: SharedMemory) -> str:
 def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, Any]:
     """The values for the page of swizzles."""
     return {
+        "memory": memory,
         "modes": struct_tables.table(
             memory.swizzles,
             titles={"title": "Mode", "bytes": "Swizzled together", "atom_mn": "MN-major atom", "atom_k": "K-major atom"},
@@ -216,15 +203,12 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
             without=("name", "cute", "tma", "formula"),
         ),
         "elements": _atoms_in_elements(spec, memory),
-        "formula": to_latex(memory.swizzle_formula),
-        "others": [{"title": rest.text(each.title), "formula": to_latex(each.formula)} for each in memory.swizzles if each.formula],
         "names": struct_tables.table(
             memory.swizzles,
             titles={"title": "Mode"},
             code=("cute", "tma"),
             without=("name", "bytes", "pattern", "formula", "atom_mn", "atom_k", "source"),
         ),
-        "banks": {"count": memory.banks.count, "bytes": memory.banks.bytes, "source": rest.source(memory.banks.source)},
         "atoms": [
             {
                 "title": f"{rest.text(swizzle.title)}, {major}-major",
@@ -236,14 +220,9 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
         ],
         "layouts": [
             {
-                "title": f"{layout.majorness}-major, {rest.codes(layout.swizzles)}",
-                "cute": rest.code(layout.cute),
-                "formula": to_latex(layout.element_offset),
+                "layout": layout,
                 "picture": gallery.canonical_layout(canonical(memory, layout.majorness, layout.swizzles[0])),
                 "explorer": f"../{EXPLORER}{explorer(v='memory', image=f',{layout.majorness},{layout.swizzles[0]}')}",
-                "lbo": rest.text(layout.lbo),
-                "sbo": rest.text(layout.sbo),
-                "source": rest.source(layout.source),
             }
             for layout in memory.layouts
         ],
@@ -267,8 +246,6 @@ def swizzles(spec: Spec, memory: SharedMemory, gallery: Gallery) -> dict[str, An
             },
             code=("swizzle", "type", "cute"),
         ),
-        "notes": instruction_tables.statements(memory.notes),
-        "source": rest.source(memory.source),
     }
 
 

@@ -26,8 +26,7 @@ def page(spec: Spec, summary: Summary) -> dict[str, Any]:
     return {
         "families": [
             {
-                "title": rest.text(family or "Targets, versions and several families"),
-                "label": rest.label("errata", family or "general"),
+                "family": family,
                 "table": _table(_whole(erratum, summary) for erratum in spec.errata if erratum.family == family),
             }
             for family in (*families, "")

@@ -26,7 +26,6 @@ def evidence_page(catalog: Catalog, sources: Mapping[str, Witness], summary: Sum
     proofs = {instruction.canonical: summary.of(instruction.canonical) for instruction in catalog.all()}
     totals: dict[str, Any] = {name: rest.totals(witness.run) for name, witness in sources.items()}
     return totals | {
-        "instructions": f"{len(proofs):,}",
         "releases": sum(tool.kind == "assembler" for tool in summary.tools),
         "tools": witness_table(summary.tools),
         "families": rest.table(

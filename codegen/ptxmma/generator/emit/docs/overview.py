@@ -75,9 +75,7 @@ def all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:
     return {
         "instructions": [
             {
-                "name": rest.text(entry.name),
-                "link": rest.link(entry.name, rest.label("instruction", entry.name)),
-                "title": rest.text(entry.title),
+                "entry": entry,
                 "patterns": [family.pattern(entry, row) for row in forms[entry.name] if row.form.documented],
                 "beyond": [family.pattern(entry, row) for row in forms[entry.name] if not row.form.documented],
             }
@@ -93,18 +91,11 @@ def family_page(spec: Spec, family: str, groups: Sequence[FormGroup], forms: Map
     """The data of a family's page; ``forms`` are the rows of forms of each instruction."""
     entries = [entry for entry in spec.instructions if entry.family == family]
     return {
-        "title": rest.text(family),
-        "page_label": rest.label("family", family),
+        "family": family,
         "table": _table(spec, [group for group in groups if group.family == family]),
         "pages": [group.path for group in groups if group.family == family],
         "instructions": [
-            {
-                "name": rest.text(entry.name),
-                "label": rest.label("instruction", entry.name),
-                "summary": _family_summary(spec, entry, forms[entry.name]),
-                "syntax": syntax(entry),
-            }
-            for entry in entries
+            {"entry": entry, "summary": _family_summary(spec, entry, forms[entry.name]), "syntax": syntax(entry)} for entry in entries
         ],
         "protocol": spec_pages.protocol_label(family, spec) if any(entry.asynchronous for entry in entries) else "",
         "errata": errata_list(erratum for erratum in spec.errata if erratum.family == family and not erratum.when),

@@ -191,8 +191,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         return rest.link(step.instruction, protocol_label) if step.instruction in known else rest.code(step.instruction)
 
     return {
-        "title": rest.text(protocol.title),
-        "label": rest.label("protocol", protocol.title),
+        "protocol": protocol,
         "steps": struct_tables.table(
             protocol.steps,
             titles={"name": "Step", "text": "What happens"},
@@ -213,9 +212,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         ),
         "lifecycles": [
             {
-                "name": rest.text(life.name[:1].upper() + life.name[1:]),
-                "shared": life.shared,
-                "start": rest.code(life.start),
+                "life": life,
                 "transitions": struct_tables.table(
                     life.transitions,
                     titles={"to": "Then", "text": "Why"},
@@ -229,8 +226,6 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             }
             for life in protocol.lifecycles
         ],
-        "same": [f"{rest.code('.' + same.qualifier)} ({rest.source(same.source)})" for same in protocol.same],
-        "source": rest.source(protocol.source),
     }
 
 
@@ -245,7 +240,7 @@ def throughput(spec: Spec) -> dict[str, Any]:
         ),
         "peaks": [
             {
-                "chip": rest.text(f"{chip.chip} at {chip.clock} MHz"),
+                "chip": chip,
                 "rates": struct_tables.table(
                     chip.rates,
                     titles={"dense": "Dense", "sparse": "Sparse A", "published": "Of the whole chip"},

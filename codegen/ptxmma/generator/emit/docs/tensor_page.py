@@ -15,9 +15,8 @@ from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.emit import tensor_functions
-from ptxmma.generator.emit.docs import evidence_pages, instruction_tables, rest, struct_tables
+from ptxmma.generator.emit.docs import evidence_pages, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
-from ptxmma.generator.emit.formula_text import to_latex
 from ptxmma.matrices import pictures
 from ptxmma.matrices.arrangements import arrangement
 from ptxmma.matrices.pictures import tensor_memory as tensor_pictures
@@ -157,35 +156,25 @@ def page(memory: Space, uses: Sequence[TensorUse], gallery: Gallery, summary: Su
             | {"witnesses": evidence_pages.agreement([summary.of_layout(layout.name)])}
             for layout in memory.layouts
         ],
-        "notes": instruction_tables.statements(memory.notes),
-        "source": rest.source(memory.source),
     }
 
 
 def _layout(memory: Space, layout: TensorLayout, uses: Sequence[TensorUse], gallery: Gallery) -> dict[str, Any]:
     there, back = tensor_functions.of_layout(layout)
-    axes = [axis for axis in layout.axes if axis not in layout.apart]
     return {
-        "name": layout.name,
+        "layout": layout,
         "label": label(layout),
         "heading": rest.text(title(layout)),
         "details": rest.text("".join(_details(layout))),
-        "when": rest.condition(layout.of),
-        "axes": rest.codes(axes),
-        "copies": rest.codes(layout.apart),
-        "forward": [rf"\mathrm{{{name}}} &= {to_latex(layout.at[name])}" for name in layout.at],
-        "back": [rf"\mathrm{{{axis}}} &= {to_latex(text)}" for axis, text in layout.back.items()],
         "selections": struct_tables.table(
             layout.selections,
             titles={"name": "Selection", "when": "For", "values": "Legal values"},
             cells={"values": lambda entry: ", ".join(map(str, entry.values))},
             code=("name",),
         ),
-        "align": ", ".join(map(str, layout.align)) if len(layout.align) > 1 else "",
         "python": rest.codes(f"{each.name}({', '.join(each.parameters)})" for each in (there, back)),
         "c": rest.codes(f"ptxmma_{memory.name}_{layout.name}_{name}" for name in (*there.results, *back.results)),
         "pictures": [{"name": _picture(use, gallery), "explorer": f"../{use.explorer}"} for use in uses],
-        "source": rest.source(layout.source),
     }
 
 
