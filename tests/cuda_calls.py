@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import diskcache
 
-from header_programs import files
+from header_programs import files, included
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
@@ -134,8 +134,8 @@ class _Answer(NamedTuple):
 class Nvcc:
     """The installed toolkit.
 
-    Compiling takes a third of the time of all tests.  What the toolkit made of a source before is kept, as long as no header and no option
-    differs.
+    Compiling takes a third of the time of all tests.  What the toolkit made of a source before is kept, as long as no header that it
+    includes and no option differs.
     """
 
     def __init__(self, nvcc: str, catalog: Catalog, include: Path) -> None:
@@ -147,7 +147,7 @@ class Nvcc:
         self.ptx = max((e.version for e in versions if Version(e.cuda) <= release[1]), key=Version)
         host = subprocess.run(["gcc", "--version"], check=True, capture_output=True, text=True).stdout
         flags = sorted(item for item in os.environ.items() if item[0].startswith("NVCC_"))
-        self._surroundings = (said, host, flags, files(include))
+        self._surroundings = (said, host, flags)
 
     def run(self, source: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Compile a source in ``folder``; warnings are errors."""
@@ -161,7 +161,8 @@ class Nvcc:
     def _answer(self, command: list[str], words: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a command, unless one with these words was run on the same files."""
         given = files(folder)
-        key = hashlib.sha256(repr((self._surroundings, words, given)).encode()).hexdigest()
+        headers = included((folder / name for name in given), self.include)
+        key = hashlib.sha256(repr((self._surroundings, words, given, headers)).encode()).hexdigest()
         with diskcache.Cache(str(_KEPT), size_limit=_MOST_BYTES) as kept:
             answer: _Answer | None = kept.get(key)
             if answer is None:

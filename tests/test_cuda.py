@@ -68,24 +68,27 @@ def test_a_source_is_compiled_again_only_where_a_header_or_an_option_differs(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda_calls, "_KEPT", tmp_path / "kept")
-    nvcc, header, log = tmp_path / "nvcc", tmp_path / "include/header.cuh", tmp_path / "log"
+    nvcc, header, log = tmp_path / "nvcc", tmp_path / "include/part/header.cuh", tmp_path / "log"
     log.touch()
     nvcc.write_text(f"#!/bin/sh\necho release 13.0\necho $* >> {log}\n[ $# = 1 ] || cp source.cu made; exit $STATUS\n")
     nvcc.chmod(0o755)
-    header.parent.mkdir()
+    header.parent.mkdir(parents=True)
+    (tmp_path / "include/first.cuh").write_text('#include "part/header.cuh"\n')
 
     def compiles(text: str, *options: str, status: int = 0) -> bool:
         before = log.read_text().count("source.cu")
         header.write_text(text)
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
         monkeypatch.setenv("STATUS", "0")
-        compiler = Nvcc(str(nvcc), catalog, header.parent)
+        compiler = Nvcc(str(nvcc), catalog, tmp_path / "include")
         monkeypatch.setenv("STATUS", str(status))
-        done = compiler.run("text", *options, folder=folder)
-        assert (done.returncode, (folder / "made").read_text()) == (status, "text")
+        done = compiler.run("#include <first.cuh>\n", *options, folder=folder)
+        assert (done.returncode, (folder / "made").read_text()) == (status, "#include <first.cuh>\n")
         return log.read_text().count("source.cu") > before
 
     assert [compiles("1"), compiles("1"), compiles("2"), compiles("2", "-c"), compiles("1")] == [True, False, True, True, False]
+    (tmp_path / "include/another.cuh").touch()
+    assert not compiles("1")
     assert [compiles("3", status=2), compiles("3", status=2)] == [True, False]  # an error of the source is an answer
     assert [compiles("4", status=137), compiles("4", status=137)] == [True, True]  # it was killed
 
@@ -390,25 +393,6 @@ def test_a_kernel_for_several_chips_guards_itself(compiler: Nvcc, catalog: Catal
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.nvcc
-@pytest.mark.parametrize(
-    ("spelling", "wrong", "message"),
-    [
-        (_MMA_SP, "2", "ptxmma: f is one of 0, 1"),
-        (_WGMMA, "1, 0, 0", "ptxmma: imm_scale_b is one of -1, 1"),
-        ("wgmma.wait_group.sync.aligned", "-1", "ptxmma: n is from 0 to 2147483647"),
-    ],
-)
-def test_an_illegal_immediate_is_refused_in_words(
-    compiler: Nvcc, catalog: Catalog, spelling: str, wrong: str, message: str, tmp_path: Path
-) -> None:
-    instruction = catalog.find(spelling)
-    one = next(calls(catalog, instruction))._replace(immediates=[wrong])
-    done = compiler.run(kernel(catalog, spelling, one.of(f"ptxmma::{instruction.identifier}")), *_SM_90A, "-c", folder=tmp_path)
-    assert done.returncode != 0
-    assert message in done.stderr
-
-
 # --- the typed front --------------------------------------------------------------------------------------------------------
 
 
@@ -438,33 +422,41 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
     assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected
 
 
+#: Illegal immediates, which a pass for a device refuses; and types of the front that no instruction has, which each pass refuses.
+_IMMEDIATES = [
+    (_MMA_SP, "2", "ptxmma: f is one of 0, 1"),
+    (_WGMMA, "1, 0, 0", "ptxmma: imm_scale_b is one of -1, 1"),
+    ("wgmma.wait_group.sync.aligned", "-1", "ptxmma: n is from 0 to 2147483647"),
+]
+_TYPES = [
+    (_MMA, "mma<shape<16, 8, 17>, f32, f16, f16, f32>::d::type d;", "ptxmma: no mma has this shape, these types and qualifiers"),
+    (_WGMMA, "wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "ptxmma: N is from 8 to 256 in steps of 8"),
+    (_LD, "tcgen05_ld<shape<16, 64, 5>, b32>::r::type r;", "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128"),
+]
+
+
 @pytest.mark.nvcc
-@pytest.mark.parametrize(
-    ("spelling", "statements", "dialect", "message"),
-    [
-        (
-            _MMA,
-            "mma<shape<16, 8, 17>, f32, f16, f16, f32>::d::type d;",
-            "c++17",
-            "ptxmma: no mma has this shape, these types and qualifiers",
-        ),
-        (_WGMMA, "wgmma<shape<64, 12, 16>, f32, bf16, bf16>::d::type d;", "c++17", "ptxmma: N is from 8 to 256 in steps of 8"),
-        (_LD, "tcgen05_ld<shape<16, 64, 5>, b32>::r::type r;", "c++17", "ptxmma: N is one of 1, 2, 4, 8, 16, 32, 64, 128"),
-        (
-            _WGMMA,
-            "float d[4] = {}; matrix_descriptor<PTXMMA_MAJORNESS_K> a = {}; wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, a, a, true);",
-            "c++14",
-            "ptxmma: this call needs C++17, or call the function of its N instead",
-        ),
-    ],
-)
-def test_what_the_front_does_not_have_is_refused_in_words(
-    compiler: Nvcc, catalog: Catalog, spelling: str, statements: str, dialect: str, message: str, tmp_path: Path
+@pytest.mark.parametrize("refused", [_IMMEDIATES, _TYPES], ids=["immediates", "types"])
+def test_what_there_is_not_is_refused_in_words(
+    compiler: Nvcc, catalog: Catalog, refused: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
-    source = kernel(catalog, spelling, f"using namespace ptxmma; {statements}")
-    done = compiler.run(source, f"-std={dialect}", *_SM_90A, "-c", folder=tmp_path)
+    lines = [f"#include <{shown(catalog.find(spelling)).header}>" for spelling, _, _ in refused]
+    for number, (spelling, wrong, _) in enumerate(refused):
+        instruction = catalog.find(spelling)
+        one = next(calls(catalog, instruction))._replace(immediates=[wrong]).of(f"ptxmma::{instruction.identifier}")
+        lines.append(f"__global__ void kernel_{number}() {{ using namespace ptxmma; {wrong if refused is _TYPES else one} }}")
+    done = compiler.run("\n".join(lines), "-std=c++17", *_SM_90A, "-c", folder=tmp_path)
     assert done.returncode != 0
-    assert message in done.stderr
+    assert [message for _, _, message in refused if message not in done.stderr] == []
+
+
+@pytest.mark.nvcc
+def test_a_call_of_the_front_that_needs_a_newer_dialect_says_so(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
+    called = "wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, a, a, true);"
+    statements = f"using namespace ptxmma; float d[4] = {{}}; matrix_descriptor<PTXMMA_MAJORNESS_K> a = {{}}; {called}"
+    done = compiler.run(kernel(catalog, _WGMMA, statements), "-std=c++14", *_SM_90A, "-c", folder=tmp_path)
+    assert done.returncode != 0
+    assert "ptxmma: this call needs C++17, or call the function of its N instead" in done.stderr
 
 
 # --- constants --------------------------------------------------------------------------------------------------------------

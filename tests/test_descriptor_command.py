@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -9,6 +10,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
+import commands
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.cli import main
@@ -20,10 +22,7 @@ from ptxmma.matrices.shared_memory import SharedLayout
 _GOOD = 0x4000004000010040
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["descriptor", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+ask = functools.partial(commands.ask, "descriptor")
 
 
 def rules(descriptor: int, majorness: str | None = None) -> list[tuple[str, str]]:

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import ask
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
-from ptxmma.cli import main
 from ptxmma.generator.emit import docs
 from ptxmma.matrices.arrangements import arrangement, names
 from shown_sessions import is_shown, printed, sessions
@@ -34,13 +33,6 @@ _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_ve
 _NARROW = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 _WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
 _BITS = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
-
-
-def ask(*arguments: str, code: int = 0) -> str:
-    """What ``ptxmma`` prints, on either stream."""
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def layout(instruction: str, operand: str, *more: str, code: int = 0) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+import commands
 import ptxmma
 from ptxmma.cli import main
 from ptxmma.matrices.shared.accesses import Access, access_patterns, different
@@ -28,10 +30,7 @@ _MN64 = ("--type", "f16", "--major", "mn", "--swizzle", "64", "--rows", "64", "-
 _NONE = ("--type", "bf16", "--major", "k", "--swizzle", "none", "--rows", "64", "--cols", "64")
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["smem", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+ask = functools.partial(commands.ask, "smem")
 
 
 def table(*arguments: str) -> list[list[str]]:

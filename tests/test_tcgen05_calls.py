@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -205,37 +206,38 @@ _BY_HAND = {
 }
 
 
-_STEPS = """#include <ptxmma/cuda/tcgen05_mma_product.cuh>
-using namespace ptxmma;
-using Product = PRODUCT;
-using Matrix = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;
-__global__ void kernel(tensor_address d, Matrix a, Matrix b, uint32_t number) {
+_STEPS = """extern "C" __global__ void NAME(tensor_address d, Matrix a, Matrix b, uint32_t number) {
   (void)number;
 #pragma unroll
-  for (uint32_t step = 0; step < 8; ++step) Product::call(d, a, b, SCALES, true);
+  for (uint32_t step = 0; step < 8; ++step) PRODUCT::call(d, a, b, SCALES, true);
 }
 """
+#: Kinds with the type of an element, the blocks, and the number of factors of a line.
+_SCALED = {"MXF8F6F4": ("e4m3", "NO_SCALE_VEC", 1), "MXF4": ("e2m1", "BLOCK32", 2), "MXF4NVF4": ("e2m1", "BLOCK16", 4)}
 
 
-@pytest.mark.parametrize(
-    ("kind", "block", "factors"), [("MXF8F6F4", "NO_SCALE_VEC", 1), ("MXF4", "BLOCK32", 2), ("MXF4NVF4", "BLOCK16", 4)]
-)
-def test_steps_along_k_read_factors_where_the_library_says(kind: str, block: str, factors: int, compiler: Nvcc, tmp_path: Path) -> None:
+def test_steps_along_k_read_factors_where_the_library_says(compiler: Nvcc, tmp_path: Path) -> None:
     """``scales_a`` and ``scales_b`` are ``tensor_scales.step``; an ID of one's own that is not legal ends the kernel."""
-    element = "e4m3" if kind == "MXF8F6F4" else "e2m1"
-    group = f"PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_{block}"
-    product = f"tcgen05_mma<shape<128, 192>, PTXMMA_TCGEN05_KIND_{kind}, f32, {element}, {element}, {group}>"
-    source = _STEPS.replace("PRODUCT", product)
-    checks = []
-    for number in range(16):
-        for side, lines in (("a", 128), ("b", 192)):
-            step = tensor_scales.step(lines, factors, number)
-            given = f"Product::scales_{side}(tensor_address{{5}}, {number})"
-            checks.append(f'static_assert({given}.address.bits == {5 + step.column} && {given}.id == {step.scale_id}, "");\n')
-    counted = source.replace("SCALES", "Product::scales_a({8}, step), Product::scales_b({40}, step)")
-    assert "trap" not in compiler.ptx_of(counted + "".join(checks), "sm_100a", tmp_path)
-    for scales, traps in (("{{8}, 0}, {{40}, 0}", False), ("{{8}, step}, {{40}, 0}", True), ("{{8}, 0}, {{40}, number}", True)):
-        assert ("trap;" in compiler.ptx_of(source.replace("SCALES", scales), "sm_100a", tmp_path)) == traps
+    lines = ["#include <ptxmma/cuda/tcgen05_mma_product.cuh>", "using namespace ptxmma;"]
+    lines.append("using Matrix = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;")
+    traps = {}
+    for kind, (element, block, factors) in _SCALED.items():
+        group = f"PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_{block}"
+        lines.append(f"using {kind} = tcgen05_mma<shape<128, 192>, PTXMMA_TCGEN05_KIND_{kind}, f32, {element}, {element}, {group}>;")
+        for number, (side, count) in itertools.product(range(16), (("a", 128), ("b", 192))):
+            step = tensor_scales.step(count, factors, number)
+            given = f"{kind}::scales_{side}(tensor_address{{5}}, {number})"
+            lines.append(f'static_assert({given}.address.bits == {5 + step.column} && {given}.id == {step.scale_id}, "");')
+        for name, scales, trap in (
+            ("counted", f"{kind}::scales_a({{8}}, step), {kind}::scales_b({{40}}, step)", False),
+            ("first", "{{8}, 0}, {{40}, 0}", False),
+            ("each", "{{8}, step}, {{40}, 0}", True),
+            ("any", "{{8}, 0}, {{40}, number}", True),
+        ):
+            traps[f"{name}_{kind}"] = trap
+            lines.append(_STEPS.replace("NAME", f"{name}_{kind}").replace("PRODUCT", kind).replace("SCALES", scales))
+    parts = re.split(r"\.entry (\w+)\(", compiler.ptx_of("\n".join(lines), "sm_100a", tmp_path))[1:]
+    assert {name: "trap;" in body for name, body in zip(parts[::2], parts[1::2], strict=True)} == traps
 
 
 @pytest.mark.usefixtures("disassembler")

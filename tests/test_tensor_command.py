@@ -11,26 +11,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import ask
 from ptxmma.catalog import instructions
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.names.product_family import families, product_of_type, type_of_product
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.products.legal_products import in_words
 from ptxmma.catalog.summaries.description import describe
-from ptxmma.cli import main
 
 _OPCODE = "tcgen05.mma.cta_group::1.kind::f16"
 _HALF = ("--m", "64", "--n", "256", "--dtype", "f32", "--atype", "bf16", "--btype", "bf16")
-
-
-def ask(*arguments: str, code: int = 0) -> str:
-    """What ``ptxmma`` prints, on either stream."""
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def layout(*more: str, code: int = 0) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
 import json
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import commands
 import ptxmma
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace, TensorFragment
 from ptxmma.cli import main
@@ -166,10 +168,7 @@ _QUESTION = (
 )  # fmt: skip
 
 
-def _ask(*more: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, [*_QUESTION, *more])
-    assert result.exit_code == code, result.output
-    return result.output
+_ask = functools.partial(commands.ask, *_QUESTION)
 
 
 def test_the_command_says_which_register() -> None:

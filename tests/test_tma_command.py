@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
+import commands
 import ptxmma
-from ptxmma.cli import main
 from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.matrices.shared.box_readers import readers
 from ptxmma.matrices.shared_memory import SharedLayout
@@ -17,10 +17,7 @@ from ptxmma.matrices.shared_memory import SharedLayout
 _TILE = ("--shape", "4096x4096", "--box", "64x128", "--type", "bf16", "--swizzle", "128")
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["tma", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+ask = functools.partial(commands.ask, "tma")
 
 
 def answer(*arguments: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import commands
 import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
@@ -244,10 +246,7 @@ def test_a_from_shared_memory() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------------
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["trace", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+ask = functools.partial(commands.ask, "trace")
 
 
 def test_the_table() -> None:

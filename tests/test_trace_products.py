@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 from collections.abc import Mapping
@@ -10,15 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+import commands
 import ptxmma
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
-from ptxmma.cli import main
 from ptxmma.matrices import shared_memory, sparse
 from ptxmma.matrices.tracing import MemoryPlace, Source, TensorPlace, Trace, trace
 from ptxmma.model import ElementType
@@ -234,11 +234,7 @@ def test_an_opcode_alone_has_no_trace() -> None:
 # --- the command --------------------------------------------------------------------------------------------------------------
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    """What ``ptxmma trace`` prints."""
-    result = CliRunner().invoke(main, ["trace", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+ask = functools.partial(commands.ask, "trace")
 
 
 def _options(m: int, n: int) -> list[str]:
