@@ -215,6 +215,45 @@ def test_what_is_right_is_passed(lines: tuple[str, ...]) -> None:
     assert rules(*lines) == []
 
 
+_BROADCAST = "mov.u32 %r9, %tid.x; shr.u32 %r12, %r9, 5; shfl.sync.idx.b32 %r10, %r12, 0, 31, -1; setp.ne.b32 %p3, %r10, 0;"
+_BY_INDEX = "mov.u32 %r9, %tid.x; setp.gt.u32 %p3, %r9, 31;"
+_LATER = "setp.ge.u32 %p5, %r9, 32; @%p5 bra done;"
+
+
+@pytest.mark.parametrize("warp", [_WARP, _BROADCAST, _BY_INDEX])
+def test_one_warp_is_followed_however_it_is_chosen(warp: str) -> None:
+    """Comparisons of several values that depend on the thread alone hold together if they do so in one thread."""
+    one_warp = (warp, *_ONE_WARP[1:])
+    assert rules(*one_warp, *_LOADED, _LATER, _FREE, "done:") == []
+    assert rules(*one_warp, *_LOADED, _LATER, _FREE, _FREE, "done:") == ["tensor-memory-freed"]
+    assert rules(*one_warp, *_LOADED, _LATER, _FREE, *_LOADED, "done:") == ["tensor-memory-freed"]
+    assert rules(*one_warp, *_LOADED, _LATER, _STORE, _FREE, "done:") == ["freed-in-use"]
+    assert rules(warp, "@%p3 bra on;", _ALLOC, "ret; on: bar.sync 0, 64;", _READ, *_LOADED, _LATER, _FREE, "done:") == [
+        "tensor-memory-kept"
+    ]
+    large, freed = columns(_ALLOC, 512), columns(_FREE, 512)
+    held = (warp, "@%p3 bra on;", large, large, "on: bar.sync 0;", _READ, *_LOADED)
+    assert rules(*held, _LATER, freed, freed, "done:") == ["tensor-memory-exhausted"]
+
+
+def test_threads_that_a_block_does_not_have_do_not_count() -> None:
+    waited = f"mov.u32 %r12, %tid.x; setp.lt.u32 %p5, %r12, 128; @%p5 {_WAIT_LOADS}"
+    whole = (_ALLOC, _READ, _LOAD, waited, _FREE)
+    assert rules(*whole) == ["freed-in-use"]
+    text = _HEAD.replace("\n{", "\n.reqntid 128, 1, 1\n{") + "\n".join((*whole, "ret;", "}", ""))
+    assert not check(text).findings
+
+
+def test_what_is_wrong_on_every_path_needs_no_condition() -> None:
+    """Two values from memory may depend on each other; a load after the free is wrong whatever they are."""
+    unknown = "ld.shared.u32 %r12, [slot+4]; setp.eq.u32 %p5, %r12, 0; ld.shared.u32 %r13, [slot]; setp.eq.u32 %p6, %r13, 7;"
+    around = ("@%p5 bra one;", *_LOADED, "one: @%p6 bra two;", *_LOADED, "two:")
+    assert rules(_ALLOC, _READ, unknown, *around, _FREE) == []
+    assert rules(_ALLOC, _READ, unknown, "@%p5 bra one;", *_LOADED, "one:", _FREE, "@%p6 bra two;", _USE, "two:", *_LOADED) == [
+        "tensor-memory-freed"
+    ]
+
+
 def test_dimensions_are_values_of_their_own() -> None:
     """The block returns early, whichever warp allocates: %ctaid.x says nothing of %tid.x."""
     early = "mov.u32 %r12, %ctaid.x; setp.gt.u32 %p5, %r12, 7; @%p5 ret;"

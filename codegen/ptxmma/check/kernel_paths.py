@@ -1,19 +1,20 @@
 """The states that a spec gives to what a kernel uses, along the paths that a thread can take, and what comes at a wrong time.
 
-A path counts only if the text justifies it: its conditions can hold together (:mod:`ptxmma.ptx.conditions`).  A loop may be left after any
-round.  A state that the threads of a block share counts only if no other thread can have changed it.
+A path counts only if the text justifies it: its conditions can hold together (:mod:`ptxmma.ptx.conditions`).  Where that is not known, an
+instruction is at a wrong time only if no path comes to it at a right one.  A loop may be left after any round.  A state that the threads of
+a block share counts only if no other thread can have changed it.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.ptx.blocks import Graph, NotFollowedError, blocks, opposite
-from ptxmma.ptx.conditions import Condition, Predicates, contradicts, joined
-from ptxmma.ptx.flow_events import Asynchronous, Event
+from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
+from ptxmma.ptx.conditions import ALL_THREADS, Condition, Predicates, common, contradicts, joined
+from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ _MOST_PATHS = 256
 _MOST_HELD = 32
 _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
+#: The place of an instruction, and the rule that it breaks.
+_Key = tuple[int, str]
+#: A state, and whether there may be several objects.
+_Held = tuple[str, bool]
 
 
 class Happening(NamedTuple):
@@ -58,19 +63,22 @@ class Misuse(NamedTuple):
     conditions: tuple[Condition, ...]
 
 
-class _Position(NamedTuple):
-    """The state of a lifecycle on a path, the instructions that led to it, and the places of all that changed it."""
+class _Path(NamedTuple):
+    """The facts on a path.
+
+    Attributes:
+        state: the state of the lifecycle.
+        since: the instructions that led to it, the latest last.
+        changed: the places of all instructions that changed a state which threads share.
+        conditions: the conditions of the path.
+        certain: true if they are known to hold together.
+    """
 
     state: str
     since: tuple[Happening, ...] = ()
     changed: frozenset[int] = frozenset()
-
-
-class _Path(NamedTuple):
-    """The facts on a path: a position in each lifecycle, and the conditions."""
-
-    positions: tuple[_Position, ...]
     conditions: frozenset[Condition] = frozenset()
+    certain: bool = True
 
 
 class _Way(NamedTuple):
@@ -79,6 +87,13 @@ class _Way(NamedTuple):
     after: int
     predicate: bytes
     offset: int
+
+
+class _Step(NamedTuple):
+    """An instruction that concerns a lifecycle, and the predicate under which it is executed; empty: always."""
+
+    at: Happening
+    predicate: bytes
 
 
 class KernelPaths:
@@ -95,94 +110,169 @@ class KernelPaths:
     """
 
     def __init__(self, text: bytes, lifecycles: Sequence[Lifecycle], size: Callable[[int], int | None], capacity: int) -> None:
-        self._text, self._lifecycles, self._size, self._capacity = text, lifecycles, size, capacity
+        self._text, self._size, self._capacity = text, size, capacity
+        self._machines = [_Machine(each) for each in lifecycles]
         words = {word.encode() for each in lifecycles for transition in each.transitions for word in transition.on} - {EXIT}
         self._blocks = blocks(Outline(text, Asynchronous({word: {} for word in words})))
-        counted = {word.encode() for life in lifecycles for each in life.transitions if each.adds for word in each.on}
-        self._events = [[*_ends_of_runs([each for each in block.events if isinstance(each, Event)], counted)] for block in self._blocks]
-        self._ways = [self._ways_out(number) for number in range(len(self._blocks))]
+        self._ways = [_ways_out(each, len(text)) for each in self._blocks]
         graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self._ways])
-        self._order, self._rank = graph.order, {number: place for place, number in enumerate(graph.order)}
-        self._free = self._free_branches()
-        self._predicates: Predicates | None = None  # none: all paths count
-        self._found: dict[tuple[int, str], Misuse] = {}
-        self._tables: dict[tuple[tuple[str, ...], bytes], list[tuple[int, list[Transition]]]] = {}
+        self._rank = {number: place for place, number in enumerate(graph.order)}
 
     def misuses(self) -> list[Misuse]:
-        """The instructions at a wrong time, in the order of the text: one for each place and rule.
+        """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
 
-        Most kernels have nothing wrong even if all paths count, so that their predicates need not be read.
+        Most lifecycles have nothing wrong even if all paths count, so that the predicates need not be read for them.
 
         Raises:
             NotFollowedError: too many paths differ.
         """
-        self._walk()
-        if self._found:
-            self._predicates = Predicates(self._text)
-            self._found.clear()
-            self._walk()
-        return [self._found[key] for key in sorted(self._found)]
+        predicates = Predicates(self._text)
+        found: list[Misuse] = []
+        for machine in self._machines:
+            steps = [[*machine.steps(self._text, block.events)] for block in self._blocks]
+            if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
+                continue
+            ways = _deciding(steps, self._ways, self._rank)
+            if _may_go_wrong(machine, steps, ways, predicates.threads):
+                found += _Walk(machine, steps, ways, predicates, self._size, self._capacity).misuses()
+        return sorted(found, key=lambda each: (each.at, each.wrong.rule))
 
-    # --- the graph ---
 
-    def _ways_out(self, number: int) -> list[_Way]:
-        _, follows, branch = self._blocks[number]
-        if branch is None:
-            return [_Way(after, b"", 0) for after in follows] or [_Way(-1, b"", len(self._text))]
-        falls = follows[-1:] if branch.predicate else []
-        taken = list(follows[: len(follows) - len(falls)])
-        if branch.opcode.partition(b".")[0] in _ENDS:
-            taken.append(-1)
-        ways = [_Way(after, branch.predicate, branch.begin) for after in taken]
-        return ways + [_Way(after, opposite(branch.predicate), branch.begin) for after in falls]
+class _Machine:
+    """The transitions of a lifecycle, by the instruction and the state."""
 
-    def _free_branches(self) -> set[int]:
-        """The blocks whose branch makes no difference: it closes a loop, or both ways come to the same instructions first."""
-        reached: dict[int, frozenset[int]] = dict.fromkeys(range(-1, len(self._blocks)), frozenset())
-        reached[-1] = frozenset([-1])
-        changed = True
-        while changed:
-            changed = False
-            for number in reversed(self._order):
-                first = (
-                    frozenset([number]) if self._events[number] else frozenset().union(*(reached[way.after] for way in self._ways[number]))
-                )
-                changed = changed or first != reached[number]
-                reached[number] = first
-        return {
-            number
-            for number in self._order
-            if len({reached[way.after] for way in self._ways[number]}) == 1
-            or any(way.after >= 0 and self._rank[way.after] <= self._rank[number] for way in self._ways[number])
-        }
+    def __init__(self, life: Lifecycle) -> None:
+        self.life = life
+        self._transitions: dict[bytes, list[Transition]] = {}
+        self._made: dict[tuple[str, bytes], list[Transition]] = {}
 
-    def _reachable(self, conditions: Sequence[Condition], at: Happening) -> Iterator[Event]:
-        """The instructions to which any thread can come, not through an instruction, under conditions that all threads share."""
-        seen, waiting = {0}, [0]
-        while waiting:
-            number = waiting.pop()
-            stops = any(event.offset == at.offset and not event.predicated for event in self._events[number])
-            yield from (event for event in self._events[number] if not stops or event.offset < at.offset)
-            for after, predicate, offset in () if stops else self._ways[number]:
-                if after >= 0 and after not in seen and not (predicate and contradicts(conditions, self._condition(predicate, offset))):
-                    seen.add(after)
-                    waiting.append(after)
+    def on(self, opcode: bytes) -> list[Transition]:
+        """The transitions that an instruction makes in any state."""
+        found = self._transitions.get(opcode)
+        if found is None:
+            found = self._transitions[opcode] = [each for each in self.life.transitions if _is_on(each, opcode)]
+        return found
 
-    def _condition(self, predicate: bytes, offset: int) -> Condition:
-        assert self._predicates is not None  # paths have conditions only after it is read
-        return self._predicates.condition(predicate, offset)
+    def made(self, state: str, opcode: bytes) -> list[Transition]:
+        """The transitions that an instruction makes in a state."""
+        found = self._made.get((state, opcode))
+        if found is None:
+            found = self._made[state, opcode] = [each for each in self.on(opcode) if state in each.states]
+        return found
 
-    # --- the walk ---
+    def is_wrong(self, state: str, opcode: bytes) -> bool:
+        """Return whether an instruction may be wrong in a state."""
+        return any(not each.to for each in self.made(state, opcode))
 
-    def _walk(self) -> None:
-        first = _Path(tuple(_Position(each.start) for each in self._lifecycles))
-        seen: list[set[_Path]] = [set() for _ in self._blocks]
-        waiting = [(0, first)]
+    def after(self, held: _Held, opcode: bytes) -> set[_Held]:
+        """The states that there may be after an instruction."""
+        state, several = held
+        found = set[_Held]()
+        for each in self.made(state, opcode):
+            if each.adds < 0 and several:
+                found |= {(state, True), (state, False)}
+            elif each.to:
+                found.add((each.to, each.adds > 0 and (several or each.to == state)))
+        return found or {held}
+
+    def steps(self, text: bytes, events: Iterable[Event | Stretch]) -> Iterator[_Step]:
+        """The instructions of a block of a text: only the first and the last of a run of equal ones, unless each of them counts."""
+        concerned = [each for each in events if isinstance(each, Event) and self.on(each.opcode)]
+        for (opcode, predicated), run in itertools.groupby(concerned, lambda each: (each.opcode, each.predicated)):
+            same = [*run]
+            alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
+            for each in same if alone else (same[0], same[-1]):
+                yield _Step(Happening(each.offset, opcode), _predicate_before(text, each.offset) if predicated else b"")
+
+
+def _predicate_before(text: bytes, place: int) -> bytes:
+    """The predicate of an instruction, ``b"!%p1"``; empty where it cannot be read."""
+    match = _PREDICATE.search(text[max(0, place - _LONGEST_PREDICATE) : place])
+    return match[1] + match[2] if match else b""
+
+
+def _may_go_wrong(
+    machine: _Machine, steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], threads_of: Callable[[bytes], int]
+) -> bool:
+    """Return whether an instruction comes at a wrong time on any path that a thread may take.
+
+    Args:
+        machine: the lifecycle.
+        steps: the instructions of each block that concern it.
+        ways: the ways out of each block.
+        threads_of: a mask of the threads in which a predicate may hold.
+    """
+    entered: list[dict[_Held, int]] = [{} for _ in steps]  # the threads in each state
+    entered[0][machine.life.start, False] = ALL_THREADS
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        states = entered[number]
+        for at, predicate in steps[number]:
+            after: dict[_Held, int] = {}
+            for held, threads in states.items():
+                done = threads & threads_of(predicate)
+                if done and machine.is_wrong(held[0], at.opcode):
+                    return True
+                moved = machine.after(held, at.opcode)
+                for to in moved:
+                    after[to] = after.get(to, 0) | done
+                skipped = threads & threads_of(opposite(predicate)) if predicate else 0
+                if skipped:
+                    after[held] = after.get(held, 0) | skipped
+            states = {held: threads for held, threads in after.items() if threads}
+        for way in ways[number]:
+            going = threads_of(way.predicate)
+            for held, threads in states.items():
+                if way.after < 0:
+                    if threads & going and machine.is_wrong(held[0], EXIT):
+                        return True
+                elif threads & going & ~entered[way.after].get(held, 0):
+                    entered[way.after][held] = entered[way.after].get(held, 0) | (threads & going)
+                    waiting.append(way.after)
+    return False
+
+
+class _Walk:
+    """A walk along all paths through a kernel, for one lifecycle.
+
+    Args:
+        machine: the lifecycle.
+        steps: the instructions of each block that concern it.
+        ways: the ways out of each block.
+        predicates: the kernel's predicates.
+        size: the size of the object that the instruction at a place makes or ends.
+        capacity: the sum of the sizes of the objects that fit.
+    """
+
+    def __init__(
+        self,
+        machine: _Machine,
+        steps: Sequence[Sequence[_Step]],
+        ways: Sequence[Sequence[_Way]],
+        predicates: Predicates,
+        size: Callable[[int], int | None],
+        capacity: int,
+    ) -> None:
+        self._machine, self._steps, self._ways, self._predicates = machine, steps, ways, predicates
+        self._size, self._capacity = size, capacity
+        self._found: dict[_Key, Misuse] = {}
+        self._doubtful: dict[_Key, tuple[Misuse, int]] = {}  # on paths that are not certain, with the threads that take them
+        self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
+
+    def misuses(self) -> list[Misuse]:
+        """The instructions at a wrong time.
+
+        Raises:
+            NotFollowedError: too many paths differ.
+        """
+        seen: list[set[_Path]] = [set() for _ in self._steps]
+        waiting = [(0, _Path(self._machine.life.start))]
         while waiting:
             number, entered = waiting.pop()
             for path in self._through(number, entered):
                 for after, predicate, offset in self._ways[number]:
-                    for left in [path] if number in self._free else self._under(path, predicate, offset):
+                    for left in self._under(path, predicate, offset):
                         if after < 0:
                             self._moved(left, Happening(offset, EXIT))
                         elif left not in seen[after]:
@@ -190,70 +280,62 @@ class KernelPaths:
                             waiting.append((after, left))
                             if len(seen[after]) > _MOST_PATHS:
                                 raise NotFollowedError
+        always = {key: misuse for key, (misuse, threads) in self._doubtful.items() if not threads & self._right.get(key, 0)}
+        return [*(always | self._found).values()]
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
         """The paths after the instructions of a block: under a predicate, one is executed or not."""
         paths = [path]
-        for event in self._events[number]:
-            at = Happening(event.offset, event.opcode)
-            predicate = self._predicate_of(event)
+        for at, predicate in self._steps[number]:
             if not predicate:
                 paths = [self._moved(each, at) for each in paths]
                 continue
-            done = [self._moved(each, at) for before in paths for each in self._under(before, predicate, event.offset)]
-            skipped = [each for before in paths for each in self._under(before, opposite(predicate), event.offset)]
+            done = [self._moved(each, at) for before in paths for each in self._under(before, predicate, at.offset)]
+            skipped = [each for before in paths for each in self._under(before, opposite(predicate), at.offset)]
             paths = [*dict.fromkeys((*done, *skipped))]
         return paths
 
-    def _predicate_of(self, event: Event) -> bytes:
-        start = max(0, event.offset - _LONGEST_PREDICATE)
-        match = _PREDICATE.search(self._text[start : event.offset]) if event.predicated else None
-        return match[1] + match[2] if match else b""
-
     def _under(self, path: _Path, predicate: bytes, offset: int) -> list[_Path]:
         """A path if a predicate holds; none if it cannot."""
-        if self._predicates is None or not predicate:
+        if not predicate:
             return [path]
-        conditions = joined(path.conditions, self._predicates.condition(predicate, offset))
-        return [] if conditions is None else [path._replace(conditions=conditions)]
+        both = joined(path.conditions, self._predicates.condition(predicate, offset))
+        return [] if both is None else [_Path(*path[:3], both.conditions, path.certain and both.certain)]
 
     def _moved(self, path: _Path, at: Happening) -> _Path:
-        """A path after an instruction; what is wrong is reported."""
-        concerned = self._concerned(tuple(position.state for position in path.positions), at.opcode)
-        if not concerned:
-            return path
-        positions = [*path.positions]
-        for number, transitions in concerned:
-            positions[number] = self._position(self._lifecycles[number], transitions, positions[number], at, path.conditions)
-        return path._replace(positions=tuple(positions))
-
-    def _concerned(self, states: tuple[str, ...], opcode: bytes) -> list[tuple[int, list[Transition]]]:
-        """The numbers of the lifecycles that an instruction concerns in some states, with their transitions."""
-        found = self._tables.get((states, opcode))
-        if found is None:
-            each = enumerate(_transitions(life, state, opcode) for life, state in zip(self._lifecycles, states, strict=True))
-            found = self._tables[states, opcode] = [(number, transitions) for number, transitions in each if transitions]
-        return found
-
-    def _position(
-        self, life: Lifecycle, transitions: Sequence[Transition], position: _Position, at: Happening, conditions: frozenset[Condition]
-    ) -> _Position:
-        """The position after an instruction with some transitions."""
-        before = position
-        for transition in transitions:
+        """A path after an instruction; what is wrong is remembered."""
+        moved, wrong = path, set[str]()
+        for transition in self._machine.made(path.state, at.opcode):
             if not transition.to:
-                if not transition.full or self._is_full(before, at):
-                    fault = Misuse(at, transition, before.since, tuple(sorted(conditions, key=lambda each: each.offset)))
-                    if not (life.shared and self._may_differ(life, before, fault)):
-                        self._found.setdefault((at.offset, transition.rule), fault)
-                        if not transition.full:
-                            position = before._replace(state=life.start, since=())  # the rest is followed as if it were fixed
-            elif transition.adds < 0 and len(position.since) > 1:
-                position = position._replace(since=self._less(position.since, at), changed=position.changed | {at.offset})
+                if (not transition.full or self._is_full(path, at)) and self._is_wrong(transition, path, at):
+                    wrong.add(transition.rule)
+                    if not transition.full:
+                        moved = path._replace(state=self._machine.life.start, since=())  # the rest is followed as if it were fixed
+            elif transition.adds < 0 and len(path.since) > 1:
+                moved = path._replace(since=self._less(path.since, at), changed=path.changed | {at.offset})
             else:
-                since = (*position.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == position.state else (at,)
-                position = _Position(transition.to, since, position.changed | {at.offset} if life.shared else position.changed)
-        return position
+                since = (*path.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == path.state else (at,)
+                changed = path.changed | {at.offset} if self._machine.life.shared else path.changed
+                moved = path._replace(state=transition.to, since=since, changed=changed)
+        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong:
+            self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
+        return moved
+
+    def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
+        """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
+        conditions = sorted(path.conditions, key=lambda each: each.offset)
+        if not path.certain:
+            conditions = [each for each in conditions if each.threads is not None]
+        fault = Misuse(at, transition, path.since, tuple(conditions))
+        if self._machine.life.shared and self._may_differ(path, fault):
+            return False
+        key = at.offset, transition.rule
+        if path.certain:
+            self._found.setdefault(key, fault)
+        else:
+            _, threads = self._doubtful.get(key, (fault, 0))
+            self._doubtful[key] = fault, threads | common(conditions)
+        return True
 
     def _less(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
         """The objects that are left after an instruction that ends one: one of its size, or else the last."""
@@ -261,29 +343,78 @@ class KernelPaths:
         place = next((place for place, each in enumerate(since) if self._size(each.offset) == size), len(since) - 1)
         return since[:place] + since[place + 1 :]
 
-    def _is_full(self, position: _Position, at: Happening) -> bool:
+    def _is_full(self, path: _Path, at: Happening) -> bool:
         """Return whether an object does not fit beside those that are held."""
-        return sum(self._size(each.offset) or 0 for each in (*position.since, at)) > self._capacity
+        return sum(self._size(each.offset) or 0 for each in (*path.since, at)) > self._capacity
 
-    def _may_differ(self, life: Lifecycle, position: _Position, fault: Misuse) -> bool:
+    def _may_differ(self, path: _Path, fault: Misuse) -> bool:
         """Return whether another thread may have ended a state: an instruction can be reached that does, and is not on the path."""
-        if self._predicates is None:
-            return False
-        shared = [each for each in fault.conditions if each.uniform]
         return any(
-            event.offset not in position.changed
-            and any(each.to not in ("", position.state) for each in _transitions(life, position.state, event.opcode))
-            for event in self._reachable(shared, fault.at)
+            other.offset not in path.changed
+            and any(each.to not in ("", path.state) for each in self._machine.made(path.state, other.opcode))
+            for other in self._reachable([each for each in fault.conditions if each.uniform], fault.at)
         )
 
+    def _reachable(self, conditions: Sequence[Condition], at: Happening) -> Iterator[Happening]:
+        """The instructions to which any thread can come, not through an instruction, under conditions that all threads share."""
+        entered, waiting = {0: ALL_THREADS}, [0]
+        while waiting:
+            number = waiting.pop()
+            threads = entered[number]
+            for other, predicate in self._steps[number]:
+                if threads & self._predicates.threads(predicate):
+                    yield other
+                if other == at:
+                    threads &= self._predicates.threads(opposite(predicate)) if predicate else 0
+            for after, predicate, offset in self._ways[number]:
+                going = threads & self._predicates.threads(predicate)
+                if predicate and contradicts(conditions, self._predicates.condition(predicate, offset)):
+                    continue
+                if after >= 0 and going & ~entered.get(after, 0):
+                    entered[after] = entered.get(after, 0) | going
+                    waiting.append(after)
 
-def _ends_of_runs(events: Sequence[Event], counted: Set[bytes]) -> Iterator[Event]:
-    """The instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
-    for (opcode, predicated), run in itertools.groupby(events, lambda each: (each.opcode, each.predicated)):
-        same = [*run]
-        alone = len(same) < 3 or predicated or any(starts(opcode, word) for word in counted)
-        yield from same if alone else (same[0], same[-1])
+
+def _ways_out(block: Blocked, end: int) -> list[_Way]:
+    """The ways out of a block of a text that ends at a place."""
+    _, follows, branch = block
+    if branch is None:
+        return [_Way(after, b"", 0) for after in follows] or [_Way(-1, b"", end)]
+    falls = follows[-1:] if branch.predicate else []
+    taken = list(follows[: len(follows) - len(falls)])
+    if branch.opcode.partition(b".")[0] in _ENDS:
+        taken.append(-1)
+    ways = [_Way(after, branch.predicate, branch.begin) for after in taken]
+    return ways + [_Way(after, opposite(branch.predicate), branch.begin) for after in falls]
 
 
-def _transitions(life: Lifecycle, state: str, opcode: bytes) -> list[Transition]:
-    return [each for each in life.transitions if state in each.states and any(starts(opcode, word.encode()) for word in each.on)]
+def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], rank: Mapping[int, int]) -> list[Sequence[_Way]]:
+    """The ways out of each block, without the predicates of branches that make no difference.
+
+    Such a branch closes a loop, or both ways come to the same instructions first.
+
+    Args:
+        steps: the instructions of each block.
+        ways: the ways out of each block.
+        rank: the place of each block in an order in which it comes before the blocks that follow it, except where a loop closes.
+    """
+    reached: dict[int, frozenset[int]] = dict.fromkeys(range(-1, len(steps)), frozenset())
+    reached[-1] = frozenset([-1])
+    order = sorted(rank, key=rank.__getitem__, reverse=True)
+    changed = True
+    while changed:
+        changed = False
+        for number in order:
+            first = frozenset([number]) if steps[number] else frozenset().union(*(reached[way.after] for way in ways[number]))
+            changed = changed or first != reached[number]
+            reached[number] = first
+    deciding = [*ways]
+    for number in order:
+        closes = any(way.after >= 0 and rank[way.after] <= rank[number] for way in ways[number])
+        if closes or len({reached[way.after] for way in ways[number]}) == 1:
+            deciding[number] = [_Way(way.after, b"", way.offset) for way in ways[number]]
+    return deciding
+
+
+def _is_on(transition: Transition, opcode: bytes) -> bool:
+    return any(starts(opcode, word.encode()) for word in transition.on)

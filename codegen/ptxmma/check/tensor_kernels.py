@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ptxmma.catalog.products.resolution import OPERATION
 from ptxmma.check import lifecycles, tensor_memory
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.kernel_paths import EXIT
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.flow_events import calls_others, words_of
@@ -148,19 +149,24 @@ class TensorKernels:
         yield from _empty_collectors(self._catalog.database.spec.instructions, statements)
         yield from tensor_memory.bounds_of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
         loaded = self._first(self._loads, statements)
-        missing: list[tuple[Remark, bytes]] = []
+        unwaited, unordered = [], []
         if loaded is not None:
-            missing += self._unwaited(function, statements, loaded)
-            missing += self._unordered(function, statements, loaded)
-        yield from missing
-        reported = {"tensor-memory-kept"} if not self._has(_FREE, text) else set[str]()
-        reported |= {"freed-in-use"} if missing else set()  # the step that the kernel lacks is reported
-        yield from self._at_a_wrong_time(function, bits, statements, target, reported)
+            unwaited = [*self._unwaited(function, statements, loaded)]
+            unordered = [*self._unordered(function, statements, loaded)]
+        yield from (*unwaited, *unordered)
+        # A step that the kernel lacks is reported once.
+        lacking = (*(self._loads if unwaited else ()), *(self._products if unordered else ()))
+        freed = self._has(_FREE, text)
+        reported = set[tuple[int, str]]()
+        for misuse in self._at_a_wrong_time(function, bits, statements, target):
+            key = misuse.at.offset, misuse.wrong.rule
+            known = misuse.since[-1].opcode.startswith(lacking) if misuse.at.opcode != EXIT else not freed
+            if key not in reported and not known:
+                reported.add(key)
+                yield lifecycles.remark(function, misuse)
 
-    def _at_a_wrong_time(
-        self, function: Function, bits: RegisterBits, statements: list[Statement], target: str, reported: Set[str]
-    ) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on what allocates, frees and uses tensor memory in another order than a path may have."""
+    def _at_a_wrong_time(self, function: Function, bits: RegisterBits, statements: list[Statement], target: str) -> Iterator[Misuse]:
+        """The instructions that allocate, free and use tensor memory in another order than a path may have."""
         protocol, limits = self._protocol, self._opcode(_ALLOCATE) + self._opcode(_FREE)
         if protocol is None or self._first(limits, statements) is None:
             return
@@ -173,7 +179,7 @@ class TensorKernels:
 
             return lifecycles.of_kernel(function, protocol.lifecycles, statements, size, columns)
 
-        yield from (lifecycles.remark(function, each) for each in bits.doubts(misuses) if each.wrong.rule not in reported)
+        yield from bits.doubts(misuses)
 
     def _unwaited(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""

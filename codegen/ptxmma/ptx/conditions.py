@@ -6,12 +6,13 @@ two that come from different values are independent if nothing feeds both.  A pa
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ptxmma.ptx import literals
+from ptxmma.ptx import literals, thread_values
 
 #: A comparison of the values that tell paths apart.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
@@ -19,7 +20,8 @@ _TESTS: dict[bytes, Callable[[int, int], bool]] = {
     **{name: getattr(operator, name.decode()) for name in (b"eq", b"ne", b"lt", b"le", b"gt", b"ge")},
     **{b"lo": operator.lt, b"ls": operator.le, b"hi": operator.gt, b"hs": operator.ge},
 }
-_WRITES = re.compile(rb"(?<![\w$%.])([a-z]\w*\.[\w.:]*)\s+([\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
+#: An instruction that writes registers, after a blank or a mark: so the search is fast.
+_WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
 #: Instructions that read memory: their results change from one execution to the next.
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
 #: Names; special registers with their dimension.
@@ -30,6 +32,10 @@ _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
+#: An instruction that writes a register: its opcode, the register's place in the first operand, and the other operands.
+_Write = tuple[bytes, int, bytes]
+#: A mask of all threads.
+ALL_THREADS = -1
 
 
 class Value(NamedTuple):
@@ -58,6 +64,7 @@ class Condition(NamedTuple):
         holds: the outcome.
         predicate: the register that holds the outcome.
         offset: the place of the instruction that depends on it.
+        threads: a mask of the threads that see the outcome, by ``%tid.x``; None where more decides.
     """
 
     value: Value
@@ -66,6 +73,7 @@ class Condition(NamedTuple):
     holds: bool
     predicate: bytes
     offset: int
+    threads: int | None = None
 
     @property
     def uniform(self) -> bool:
@@ -77,17 +85,42 @@ class Condition(NamedTuple):
         return _TESTS[self.test](number, self.number) == self.holds
 
 
-def joined(conditions: frozenset[Condition], fresh: Condition) -> frozenset[Condition] | None:
-    """The conditions of a path with a further one; None if they cannot hold together, or it is not known that they can."""
+class Joined(NamedTuple):
+    """The conditions of a path with a further one.
+
+    Attributes:
+        conditions: the conditions; the further one is left out where it adds nothing, or depends on the others in an unknown way.
+        certain: true if it is known that they can hold together.
+    """
+
+    conditions: frozenset[Condition]
+    certain: bool = True
+
+
+def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
+    """The conditions of a path with a further one; None if they cannot hold together."""
     if fresh.value.polled:
-        return conditions
+        return Joined(conditions)
+    if fresh.threads is not None:
+        threads = common(conditions)
+        if not threads & fresh.threads:
+            return None
+        certain = all(_THREADS not in each.value.causes for each in conditions if each.threads is None)
+        return Joined(conditions if threads & ~fresh.threads == 0 else conditions | {fresh}, certain)
     alike = [each for each in conditions if each.value.text == fresh.value.text]
     if not alike:
-        others = (each.value.causes for each in conditions)
-        return conditions | {fresh} if all(fresh.value.causes.isdisjoint(causes) for causes in others) else None
-    if fresh.value.changes or not _possible([*alike, fresh]):
+        certain = all(fresh.value.causes.isdisjoint(each.value.causes) for each in conditions)
+        return Joined(conditions | {fresh} if certain else conditions, certain)
+    if fresh.value.changes:
+        return Joined(conditions, certain=False)
+    if not _possible([*alike, fresh]):
         return None
-    return conditions if any(each[:4] == fresh[:4] for each in alike) else conditions | {fresh}
+    return Joined(conditions if any(each[:4] == fresh[:4] for each in alike) else conditions | {fresh})
+
+
+def common(conditions: Iterable[Condition]) -> int:
+    """A mask of the threads, by ``%tid.x``, that see the outcomes of conditions which the thread decides."""
+    return functools.reduce(operator.and_, [each.threads for each in conditions if each.threads is not None], ALL_THREADS)
 
 
 def contradicts(conditions: Iterable[Condition], fresh: Condition) -> bool:
@@ -112,22 +145,64 @@ class Predicates:
     """
 
     def __init__(self, text: bytes) -> None:
-        self._writes: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
-        for opcode, target, rest in _WRITES.findall(text):
-            for place, name in enumerate(_words_of(target)):
-                self._writes.setdefault(name, []).append((opcode, place, rest))
+        self._text = text
         self._values: dict[bytes, Value] = {}
+        self._count = thread_values.threads_of(text)
+        self._numbers: dict[bytes, list[int] | None] = {}  # of the threads
+        self._masks: dict[bytes, int | None] = {}
+        self._conditions: dict[bytes, Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
         """The condition that a predicate, ``b"!%p1"``, holds."""
+        known = self._conditions.get(predicate)
+        if known is None:
+            known = self._conditions[predicate] = self._read(predicate)
+        return known._replace(offset=offset)
+
+    def _read(self, predicate: bytes) -> Condition:
         name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
         writes = self._writes.get(name, [])
+        threads = self._threads(predicate)
         if len(writes) == 1 and (compared := _COMPARED.fullmatch(writes[0][0])):
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, offset)
-        return Condition(self._value(name, 0), b"ne", 0, holds, name, offset)
+                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, threads)
+        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, threads)
+
+    @functools.cached_property
+    def _writes(self) -> dict[bytes, list[_Write]]:
+        """The instructions that write each register."""
+        writes: dict[bytes, list[_Write]] = {}
+        for opcode, target, operands in _WRITES.findall(self._text):
+            for place, name in enumerate(_words_of(target)):
+                writes.setdefault(name, []).append((opcode, place, operands))
+        return writes
+
+    def threads(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate, ``b"!%p1"``, may hold: all where more decides than the thread."""
+        threads = self._threads(predicate) if predicate else None
+        return ALL_THREADS if threads is None else threads
+
+    def _threads(self, predicate: bytes) -> int | None:
+        if predicate not in self._masks:
+            numbers, holds = self._numbers_of(predicate.lstrip(b"!")), not predicate.startswith(b"!")
+            bits = "".join("01"[bool(number) == holds] for number in reversed(numbers or ()))
+            self._masks[predicate] = int(bits, 2) if bits else None
+        return self._masks[predicate]
+
+    def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
+        """The numbers of a register, or of a constant, in the threads; None where they are not known."""
+        if name not in self._numbers:
+            self._numbers[name] = None  # for a value that is computed from itself
+            writes = self._writes.get(name, [])
+            if not writes:
+                self._numbers[name] = thread_values.constant(name, self._count)
+            elif len(writes) == 1 and not writes[0][1] and depth < _DEEPEST:
+                opcode, _, rest = writes[0]
+                operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
+                self._numbers[name] = thread_values.result(opcode, operands)
+        return self._numbers[name]
 
     def _value(self, name: bytes, depth: int) -> Value:
         value = self._values.get(name)

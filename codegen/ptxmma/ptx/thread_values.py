@@ -1,0 +1,95 @@
+"""Numbers that registers have in the threads of a block, where a function computes them from ``%tid.x`` and constants."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from ptxmma.ptx import literals
+
+#: Threads of the largest block.
+_MOST_THREADS = 1024
+_WARP = 32
+#: The most threads that a kernel says it has in the first dimension, or in all.
+_LIMIT = re.compile(rb"\.(?:req|max)ntid\s+([\d\s,]+)")
+_OPERATION = re.compile(
+    rb"(?P<what>mov|cvt|shl|shr|and|or|xor|not|add|sub|mul\.lo|div|rem|selp|setp\.\w\w|shfl\.sync\.idx)"
+    rb"(?:\.(?:[bu](?P<to>16|32|64)|(?P<signed>s)(?P<width>16|32|64)|pred))(?:\.[us](?P<of>16|32|64))?"
+)
+_MASKS = {b"16": (1 << 16) - 1, b"32": (1 << 32) - 1, b"64": (1 << 64) - 1}
+#: Results of instructions for the numbers of one thread.
+_RESULTS: Mapping[bytes, Callable[..., int]] = {
+    b"mov": lambda one: one,
+    b"cvt": lambda one: one,
+    b"shl": lambda one, places: one << min(places, 64),
+    b"shr": lambda one, places: one >> min(places, 64),
+    b"and": operator.and_,
+    b"or": operator.or_,
+    b"xor": operator.xor,
+    b"not": lambda one: 1 - one,
+    b"add": operator.add,
+    b"sub": operator.sub,
+    b"mul.lo": operator.mul,
+    b"div": operator.floordiv,
+    b"rem": operator.mod,
+    b"selp": lambda one, other, which: one if which else other,
+    **{b"setp." + name: getattr(operator, name.decode()) for name in (b"eq", b"ne", b"lt", b"le", b"gt", b"ge")},
+    **{b"setp.lo": operator.lt, b"setp.ls": operator.le, b"setp.hi": operator.gt, b"setp.hs": operator.ge},
+}
+
+
+def threads_of(text: bytes) -> int:
+    """The number of threads that a block of a kernel may have in the first dimension."""
+    limit = _LIMIT.search(text, 0, text.find(b"{"))
+    if limit is None:
+        return _MOST_THREADS
+    sizes = [int(size) for size in limit[1].split(b",") if size.strip()]
+    most = 1
+    for size in sizes if limit[0].startswith(b".max") else sizes[:1]:
+        most *= size
+    return min(most, _MOST_THREADS)
+
+
+def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int] | None:
+    """The numbers that an instruction computes in each thread; None where it is not known.
+
+    Args:
+        opcode: the opcode.
+        operands: the numbers of each operand that it reads; None for an operand that is not known.
+    """
+    match = _OPERATION.fullmatch(opcode)
+    if match is None or not operands:
+        return None
+    numbers = [each for each in operands if each is not None]
+    if match["what"].startswith(b"shfl"):
+        return _shuffled(operands)
+    if len(numbers) < len(operands) or (match["what"] == b"not" and match["to"]):
+        return None
+    limit = _MASKS.get(match["to"] or match["width"] or b"", 1)
+    if match["signed"] and any(number > limit >> 1 for each in numbers for number in each):
+        return None  # a negative number
+    if match["what"].startswith(b"setp"):
+        limit = 1
+    make = _RESULTS.get(match["what"])
+    try:
+        return [int(make(*each)) & limit for each in zip(*numbers, strict=True)] if make is not None else None
+    except (ZeroDivisionError, TypeError):
+        return None
+
+
+def constant(word: bytes, threads: int) -> list[int] | None:
+    """The number of ``%tid.x``, or of a constant, in each thread; None for anything else."""
+    if word == b"%tid.x":
+        return [*range(threads)]
+    number = literals.integer(word)
+    return None if number is None or number < 0 else [number] * threads
+
+
+def _shuffled(operands: Sequence[Sequence[int] | None]) -> list[int] | None:
+    """The number that each thread receives if all lanes of its warp read the same lane."""
+    values, lane, clamp = operands[:3] if len(operands) > 3 else (None, None, None)
+    if values is None or lane is None or clamp is None or {*clamp} != {_WARP - 1} or len({*lane}) != 1:
+        return None
+    sources = [number - number % _WARP + lane[0] % _WARP for number in range(len(values))]
+    return [values[source] if source < len(values) else 0 for source in sources]
