@@ -664,6 +664,27 @@ def _crowded(row: Any, pattern: str) -> tuple[list[int], int]:
 # --- the package ------------------------------------------------------------------------------------------------------------
 
 
+def test_places_outside_an_operand_are_refused(package: Path) -> None:
+    """As in Python: a row or a column beyond the matrix has no lane."""
+    program = (
+        'import { arrangements, instruction, tensorOperands } from "./index.js";\n'
+        f'const a = arrangements(instruction("{_MMA}")).get("a");\n'
+        'const copy = tensorOperands(instruction("tcgen05.cp.cta_group::1.128x256b"), null).values().next().value;\n'
+        "const refused = (ask) => { try { ask(); } catch (error) { return `${error.name}: ${error.message}`; } };\n"
+        "const asked = [() => a.locate(15, 15), () => a.locate(99, 3), () => a.locate(-1, 3), () => a.locate(1.5, 3),\n"
+        "  () => copy.locate({ row: 128, byte: 0 })];\n"
+        "console.log(JSON.stringify(asked.map((ask) => refused(ask) ?? null)));\n"
+    )
+    done = subprocess.run([str(NODE), "--input-type=module", "-e", program], cwd=package, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [
+        None,
+        "RangeError: row = 99 is out of range: 0..15",
+        "RangeError: row = -1 is out of range: 0..15",
+        "RangeError: row = 1.5 is out of range: 0..15",
+        "RangeError: row = 128 is out of range: 0..127",
+    ]
+
+
 def test_a_made_up_family_has_a_package(root: Path, tmp_path: Path) -> None:
     catalog = pipeline.read(root / "tests" / "toy")
     (answers,) = _asked(_write(catalog, tmp_path), [{"ask": "instructions"}])

@@ -11,6 +11,8 @@ import yaml
 from click.testing import CliRunner
 
 import ptxmma
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions.user_names import target_named, types_named
 from ptxmma.cli import main
 
 _QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
@@ -57,3 +59,22 @@ def test_words_of_no_instruction_name_the_one_at_fault(words: str, reason: str) 
         ptxmma.instruction(words)
     assert caught.value.reason == reason
     assert caught.value.close
+
+
+def test_names_of_gpus_mean_their_targets(catalog: Catalog) -> None:
+    spec = catalog.database.spec
+    assert {name: target_named(spec, name) for name in _QUESTIONS["targets"]} == _QUESTIONS["targets"]
+    for name in _QUESTIONS["older"]:
+        with pytest.raises(ValueError, match=f"^'{name}' has no tensor cores; the first target with matrix instructions is sm_70$"):
+            target_named(spec, name)
+
+
+def test_names_of_types_mean_element_types(catalog: Catalog) -> None:
+    assert {name: [*types_named(catalog.database.spec, name)] for name in _QUESTIONS["types"]} == _QUESTIONS["types"]
+
+
+@pytest.mark.parametrize(("asked", "row"), _QUESTIONS["commands"].items())
+def test_commands_answer(asked: str, row: str) -> None:
+    code, answer, _ = _command(*asked.split())
+    assert code == 0
+    assert row in " ".join(answer.split())

@@ -75,6 +75,7 @@ function arrangementOf(name, operand, layout) {
     locate(row, col, chosen = {}) {
       /** @type {Record<string, number>} */
       const at = { [axes[0]]: row, [axes[1]]: col };
+      within(at, operand.sizes);
       for (const [axis, values] of Object.entries(legal)) at[axis] = Math.max(values.indexOf(chosen[axis] ?? values[0]), 0);
       const point = toPlace(at);
       return place(point.lane, counter ? point[counter] : 0);
@@ -88,6 +89,17 @@ function arrangementOf(name, operand, layout) {
       return coordinates;
     },
   };
+}
+
+/**
+ * Raises a RangeError for a number outside an axis.
+ * @param {Record<string, number>} point
+ * @param {Record<string, number>} sizes
+ */
+export function within(point, sizes) {
+  for (const [axis, size] of Object.entries(sizes)) {
+    if (axis in point && !(Number.isInteger(point[axis]) && point[axis] >= 0 && point[axis] < size)) throw new RangeError(`${axis} = ${point[axis]} is out of range: 0..${size - 1}`);
+  }
 }
 
 /**

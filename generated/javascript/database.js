@@ -88,6 +88,7 @@ export const database = {
    "names": ["T4","TITAN RTX","Quadro RTX 8000","Quadro RTX 6000","Quadro RTX 5000","Quadro RTX 4000","GeForce RTX 2080 Ti","GeForce RTX 2080","GeForce RTX 2070","GeForce RTX 2060"]
   },
   {"target":"sm_80","architecture":"Ampere","names":["A100","A30"]},
+  {"target":"sm_80","architecture":"Ampere","names":["A800"]},
   {
    "target": "sm_86",
    "architecture": "Ampere",
@@ -136,7 +137,9 @@ export const database = {
     "GeForce RTX 4050"
    ]
   },
+  {"target":"sm_89","architecture":"Ada","names":["L20","L2"]},
   {"target":"sm_90a","architecture":"Hopper","names":["H100","H200","GH200"]},
+  {"target":"sm_90a","architecture":"Hopper","names":["H20","H800"]},
   {"target":"sm_100a","architecture":"Blackwell","names":["B200","GB200"]},
   {"target":"sm_103a","architecture":"Blackwell","names":["B300","GB300"]},
   {"target":"sm_107a","architecture":"Rubin","names":["R200","VR200","Vera Rubin"]},

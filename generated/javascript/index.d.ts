@@ -237,6 +237,7 @@ export interface Arrangement {
   counter: string;
   /** The values of what must be chosen, as instructions write them: a selector, one of several matrices. */
   legal: Record<string, number[]>;
+  /** The place of an element; throws a RangeError outside the matrix. */
   locate(row: number, col: number, chosen?: Record<string, number>): Place;
   /** The content of a thread: its place, and what must be chosen so that it is read. */
   at(lane: number, element: number): Record<string, number>;
@@ -658,6 +659,7 @@ export class TensorPlaces {
   readonly shift: number;
   readonly ctas: number;
   readonly columns: number;
+  /** The place of something; throws a RangeError outside an axis. */
   locate(point: Record<string, number>): TensorPlace;
   /** The content of a place; null where nothing lies there. */
   at(place: TensorPlace, selected?: Record<string, number>): Record<string, number> | null;

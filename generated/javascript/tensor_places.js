@@ -2,6 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** The places of operands in tensor memory, as `ptxmma.catalog.operands.tensor_places` has them. */
 
+import { within } from "./arrangements.js";
 import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
 import { factsOf } from "./instructions.js";
@@ -59,7 +60,7 @@ export class TensorPlaces {
   }
 
   /**
-   * The place of something; axes and selections that are left out are 0.
+   * The place of something; axes and selections that are left out are 0.  Throws a RangeError for a number outside an axis.
    * @param {Numbers} point
    * @returns {TensorPlace}
    */
@@ -67,6 +68,7 @@ export class TensorPlaces {
     /** @type {Numbers} */
     const values = { ...this.numbers };
     for (const name of [...this.apart, ...Object.keys(this.selections)]) values[name] = 0;
+    within(point, this.sizes);
     Object.assign(values, point);
     const { cta = "0", lane = "0", column = "0", bit = "0" } = this.layout.at;
     return { cta: formulaOf(cta)(values), lane: formulaOf(lane)(values), column: formulaOf(column)(values), bit: formulaOf(bit)(values) + this.shift };

@@ -10,7 +10,7 @@ from ptxmma.cli import layout_as, layout_in_tensor_memory
 from ptxmma.cli.command import NamedNumbers, Question
 from ptxmma.cli.layout_in_registers import InRegisters
 from ptxmma.cli.layout_in_tensor_memory import InTensorMemory, ThroughRegisters
-from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, product_options, resolved, spellings, table_options
+from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, product_options, resolved_for, spellings, table_options
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
@@ -132,7 +132,8 @@ def command(
       ptxmma layout mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --operand a --row 9 --col 3
       ptxmma layout mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 --operand d --as mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
-    instruction = resolved(find(spelling, database))
+    opcode = find(spelling, database)
+    instruction = resolved_for(opcode, layout_in_tensor_memory.named(opcode, operand or ""))
     question = Question(**shown)
     if target := layout_as.target_options(converted, as_operand, as_through, as_product):
         layout_as.show(instruction, operand, through, target, question, database)

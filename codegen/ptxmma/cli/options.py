@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.catalog.operands import Operand
     from ptxmma.model import Spec
 
 #: So many other instructions are named.
@@ -247,6 +248,23 @@ def resolved(instruction: Instruction) -> Instruction:
         return instruction.resolved(**arguments) if arguments else instruction
     except IllegalProductError as error:
         raise click.UsageError(str(error)) from None
+
+
+def resolved_for(instruction: Instruction, operand: Operand | None) -> Instruction:
+    """The instruction with what the options say, as far as the place of an operand in tensor memory depends on it."""
+    from ptxmma.catalog.products import resolution
+    from ptxmma.catalog.products.product_rules import IllegalProductError
+
+    given = click.get_current_context().meta.get(_KEY)
+    if not given or operand is None or instruction.operation != resolution.OPERATION:
+        return resolved(instruction)
+    try:
+        return instruction.resolved(**given)
+    except IllegalProductError as error:
+        known = resolution.completed(instruction.database.spec, instruction.variant, given, operand.kind, operand.of)
+        if known is None:
+            raise click.UsageError(str(error)) from None
+        return instruction.resolved(**dict(known.chosen))
 
 
 def resolved_as(instruction: Instruction, text: str | None) -> Instruction:

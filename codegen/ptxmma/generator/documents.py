@@ -71,6 +71,7 @@ class Targets(Entry, frozen=True, kw_only=True):
 
     targets: Annotated[tuple[Target, ...], SOME]
     gpus: tuple[Gpu, ...] = ()
+    older: tuple[Text, ...] = ()
     capacities: tuple[SharedCapacity, ...] = ()
 
 

@@ -10,7 +10,7 @@ from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.digits import Summand
 from ptxmma.model.element import BlockFormat, BlockScaling, Types
 from ptxmma.model.erratum import Erratum
-from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, matches
+from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, Text, matches
 from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.protocol import Protocol
@@ -35,6 +35,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     types: Types
     targets: tuple[Target, ...]
     gpus: tuple[Gpu, ...] = ()
+    older: tuple[Text, ...] = ()  # architectures without tensor cores, and products: ("Pascal", "GTX 1080")
     capacities: tuple[SharedCapacity, ...] = ()
     isa_versions: tuple[IsaVersion, ...]
     instructions: tuple[InstructionSet, ...]

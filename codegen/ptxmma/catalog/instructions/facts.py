@@ -207,12 +207,13 @@ class Instruction:
         return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name in the first form that has it; raises :class:`Missing` if none does."""
-        for form in self.forms:
-            for operand in form.operands:
-                if operand.name == name:
-                    return operand
-        known = {operand.name: operand for form in self.forms for operand in form.operands}
+        """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does."""
+        known: dict[str, Operand] = {}
+        for operand in self._operands:
+            known.setdefault(operand.name, operand)
+        for each, operand in known.items():
+            if each.lower() == name.lower():
+                return operand
         described = [each for each, operand in known.items() if operand.kind == "descriptor" and operand.of == name]
         hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
         raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")

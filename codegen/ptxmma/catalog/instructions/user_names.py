@@ -25,6 +25,9 @@ def target_named(spec: Spec, given: str) -> str:
     number = _NUMBER.fullmatch(text)
     if number and (target := f"sm_{number[1]}{number[2]}{number[3]}") in targets:
         return target
+    oldest = min(entry.number for entry in spec.targets)
+    if (number and int(number[1] + number[2]) < oldest) or _joined(text) in map(_joined, spec.older):
+        raise ValueError(f"{given!r} has no tensor cores; the first target with matrix instructions is sm_{oldest}")
     meant = _meant(spec, text)
     if len(meant) == 1:
         return next(iter(meant))
@@ -42,7 +45,7 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     """The targets that a name may mean, each with its products.
 
     The name is a product's, an architecture's, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
-    ``"NVIDIA A100-SXM4-80GB"``.
+    ``"NVIDIA A100-SXM4-80GB"``; or some of these without spaces: ``"rtx4090"``, ``"H100PCIe"``.
     """
     words = _words(text) - {"nvidia", "gpu"}
     if not words:
@@ -52,11 +55,17 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     parts = [(gpu.target, name) for gpu, name, own in every if words < own]
     longer = [(gpu.target, name) for gpu, name, own in every if own < words]
     family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
-    return _grouped(whole or family or parts or longer)
+    joined = [(gpu.target, name) for gpu, name, _ in every if _joined(name).endswith(_joined(text))]
+    begun = [(gpu.target, name) for gpu, name, _ in every if re.match(rf"{_joined(name)}[a-z]", _joined(text))]
+    return _grouped(whole or family or parts or longer or joined or begun)
 
 
 def _words(text: str) -> set[str]:
     return set(re.split(r"[\s_-]+", text.strip().lower())) - {""}
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"[\s_-]+", "", text.lower())
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -78,11 +87,14 @@ def type_groups(spec: Spec) -> dict[str, list[str]]:
 
 
 def types_named(spec: Spec, name: str) -> tuple[str, ...]:
-    """The element types that a name selects: one type, or for ``fp8``, ``fp4``, ``int8`` … all signed floats or integers of that width.
+    """The element types that a name selects: one type, for ``fp8``, ``int4`` … all signed floats or integers of that width, or a word's.
 
     Raises:
         ValueError: an unknown type; the message names the closest.
     """
     groups = type_groups(spec)
+    groups |= {
+        word: [*entry.means] for entry in spec.words for word in entry.names if word not in groups and {*entry.means} <= groups.keys()
+    }
     one_of("element type", name, groups)
     return tuple(groups[name])

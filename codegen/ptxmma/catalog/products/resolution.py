@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 
@@ -128,6 +129,37 @@ def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces
         return None
     known = layout_numbers(spec, variant, matrix)
     return tensor_places.of(memory, kind, matrix, {**variant.facts, **known}, known)
+
+
+def completed(spec: Spec, opcode: Variant, given: Mapping[str, str | int], kind: str, matrix: str) -> Product | None:
+    """The first product with some arguments, if an operand has one place in all of them; None where it depends on what is not given.
+
+    Depths and further fields that are not given are the usual ones.  ``kind`` and ``matrix`` name the operand.
+    """
+    first: Product | None = None
+    rules = spec.tensor_products
+    for types in product_rules.typed(rules, opcode.facts) if rules is not None else ():
+        usual: dict[str, str | int] = {}
+        for choice in product_rules.sized(rules, opcode.facts, types) if rules is not None else ():
+            if any(str(choice.values.get(name)) != str(value) for name, value in given.items()):
+                continue
+            deep = {name: value for name, value in choice.values.items() if name not in ("m", "n", "stype")}
+            usual = usual or deep
+            if deep == usual:
+                product = Product(opcode, choice)
+                first = first or product
+                if _placement(spec, product, kind, matrix) != _placement(spec, first, kind, matrix):
+                    return None
+    return first
+
+
+def _placement(spec: Spec, product: Product, kind: str, matrix: str) -> object:
+    """Everything that says where an operand lies in a product."""
+    placed = places(spec, product, kind, matrix)
+    if placed is None:
+        return product.chosen
+    selected = (dict(zip(placed.selections, values, strict=True)) for values in itertools.product(*placed.selections.values()))
+    return placed.sizes, placed.selections, placed.unit, placed.shift, [placed.digits(each) for each in selected]
 
 
 def layout_numbers(spec: Spec, variant: Variant, matrix: str) -> dict[str, int]:
