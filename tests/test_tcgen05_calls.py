@@ -169,6 +169,7 @@ _REFUSED = [
     ("Pair::call(d, a, b, words, true)", "disable_output_lane has 4 words for each CTA"),
     ("Small::call(d, a, b, true)", "this product has no MN-major A or B"),
     ("Half::scales_a(d, 1)", "this product scales no blocks"),
+    ("Scaled::call(d, a, b, {a_tmem, 0}, {a_tmem, 0}, true, scale_a_lanes<128>{})", "scale_a_lanes<128> needs sm_107f"),
     ("PairScaled::scales_b(d, 1)", "the scale factors of M = 128 in a pair of CTAs lie otherwise"),
     ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
     ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),

@@ -45,6 +45,10 @@ struct tcgen05_options {
   static_assert(!given<ashift, Options...>::value || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32 || p.kind == PTXMMA_TCGEN05_KIND_F8F6F4 || p.kind == PTXMMA_TCGEN05_KIND_I8 || p.kind == PTXMMA_TCGEN05_KIND_TI16)) && TensorA && (p.m == 128 || p.m == 256)), "ptxmma: ashift is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32, kind::f8f6f4, kind::i8, kind::ti16, and for A in tensor memory with M = 128 or 256");
   static_assert(!number_among<scale_input_d, Options...>::given || (((p.opcode == PTXMMA_TCGEN05_MMA || p.opcode == PTXMMA_TCGEN05_MMA_SP) && (p.kind == PTXMMA_TCGEN05_KIND_F16 || p.kind == PTXMMA_TCGEN05_KIND_TF32))), "ptxmma: scale_input_d is for tcgen05.mma and tcgen05.mma.sp with kind::f16, kind::tf32");
 
+#if defined(__CUDA_ARCH__)
+  static_assert(!(number_among<scale_a_lanes, Options...>::value == 128) || ((PTXMMA_PASS >= 1070 && PTXMMA_PASS <= 1072)), "ptxmma: scale_a_lanes<128> needs sm_107f");
+#endif
+
   static constexpr bool has_ashift = given<ashift, Options...>::value;
   using immediates = typename joined<typename number_among<scale_input_d, Options...>::type>::type;
   template <class... Parameters>

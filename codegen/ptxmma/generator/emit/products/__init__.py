@@ -28,7 +28,7 @@ _MOVES = ("spec/tensor_memory.yaml", "spec/tensor_products.yaml", "spec/instruct
 def emit(catalog: Catalog) -> Iterator[Output]:
     """``*_products.h``, ``cuda/*_product.cuh``, ``cuda/*_options.cuh`` and ``cuda/*_moves.cuh`` of each family and each memory of D."""
     every = [family for family in families(catalog) if family.callable and family.layouts]
-    options = {family.stem: calls.Options(family, known_facts(family)) for family in every}
+    options = {family.stem: calls.Options(catalog.database.spec, family, known_facts(family)) for family in every}
     if every:
         yield _file(catalog, "cuda/tensor_products.cuh", "cuda/tensor_products.cuh", _CALLS, **_shared(catalog, [*options.values()]))
     for family in every:

@@ -9,8 +9,8 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.names.cplusplus import enumerator, header, hint_parameters, identifier, parameters
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit.c_text import Fact, among, any_of
-from ptxmma.generator.emit.products.facts import open_fields, scale_ids
-from ptxmma.model import Condition, DescriptorField, matches
+from ptxmma.generator.emit.products.facts import open_fields, passes_of, scale_ids
+from ptxmma.model import Condition, DescriptorField, Spec, matches
 
 #: Operands that are bare numbers in the functions: the front's parameter, and the argument that the function gets of it.
 _TYPED = {
@@ -141,8 +141,8 @@ class Options:
         numbers: the title of each that is a number.
     """
 
-    def __init__(self, family: ProductFamily, facts: Mapping[str, Fact]) -> None:
-        self._family, self._facts = family, facts
+    def __init__(self, spec: Spec, family: ProductFamily, facts: Mapping[str, Fact]) -> None:
+        self._spec, self._family, self._facts = spec, family, facts
         carried = {field.format(of=side) for field, _ in _WITH.values() for side in "ab"}
         fields = {field.name: field for format in family.formats for field in open_fields(facts, format)}
         self._fields = {name: field for name, field in fields.items() if name not in carried}
@@ -168,6 +168,7 @@ class Options:
             "immediates": [*self._immediates],
             "choices": {name: self._choice(name, field) for name, field in self._fields.items()},
             "hints": taken_hints(self._family.callable),
+            "needs": [*self._needs()],
             "checked": [check for check in self._checked() if check["condition"] != "(1)"],
         }
 
@@ -205,6 +206,16 @@ class Options:
                 if any(identifier(each.name) == tag for form in entry.forms for each in form.operands)
             )
             yield self._check(tag, self._by_name(kinds_of))
+
+    def _needs(self) -> Iterator[dict[str, str]]:
+        """The numbers that only some targets have, with the condition that a pass compiles for one of these."""
+        for name, field in self._fields.items():
+            for value, targets in (
+                (value, case.targets) for case in field.cases if case.targets for value in case.values if value.isdigit()
+            ):
+                given = f"number_among<{name}, Options...>::value == {value}"
+                words = f"{name}<{value}> needs {' or '.join(targets)}"
+                yield {"given": given, "condition": passes_of(self._spec, targets), "words": words}
 
     def _limited(self, option: str, having: Sequence[Instruction]) -> tuple[str, str]:
         """The demands of an option on the product beyond its opcode: in C++, and in words."""

@@ -9,9 +9,11 @@ from ptxmma.catalog.names.cplusplus import enumerator
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.catalog.operands.tensor_places import Place
 from ptxmma.catalog.products.product_rules import OPTIONS, TYPES
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_text import Fact, Write, among
-from ptxmma.model import DescriptorField, DescriptorFormat, formula
+from ptxmma.generator.emit.cuda.functions import Guards
+from ptxmma.model import DescriptorField, DescriptorFormat, Spec, formula
 
 
 def known_facts(family: ProductFamily) -> dict[str, Fact]:
@@ -62,6 +64,13 @@ def open_fields(known: Collection[str], format: DescriptorFormat) -> Iterator[De
         some = field.name not in OPTIONS and bool(others) and all(case.targets for case in others)
         if field.fixed is None and (argument_of(field.name) or field.name) not in known and not some:
             yield field
+
+
+def passes_of(spec: Spec, targets: Collection[str]) -> str:
+    """The condition that a pass compiles for one of these targets, for one that includes one, or for a plain one of their numbers."""
+    taking = targets_of(spec).including(targets)
+    plain = [target for target in spec.targets if not target.suffix and target.number in {each.number for each in taking}]
+    return Guards(spec).passes(target.name for target in (*taking, *plain))
 
 
 def coordinates(family: ProductFamily) -> tuple[str, ...]:

@@ -10,10 +10,8 @@ from ptxmma.catalog.descriptors.chosen_product import argument_of
 from ptxmma.catalog.names.cplusplus import enumerator, identifier
 from ptxmma.catalog.names.product_family import USUAL_SCALE, ProductFamily
 from ptxmma.catalog.products.product_rules import TYPES
-from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.c_text import Fact, all_of, among, any_of
-from ptxmma.generator.emit.cuda.functions import Guards
-from ptxmma.generator.emit.products.facts import coordinates, majorness_macro, open_fields, scale_ids, writer
+from ptxmma.generator.emit.products.facts import coordinates, majorness_macro, open_fields, passes_of, scale_ids, writer
 from ptxmma.generator.emit.tensor_functions import read_numbers
 from ptxmma.model import (
     Condition,
@@ -148,10 +146,8 @@ def _needs(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> list[_N
     needs = []
     for row, value, text in chosen:
         if row.targets:
-            taking = targets_of(spec).including(row.targets)
-            plain = [target for target in spec.targets if not target.suffix and target.number in {each.number for each in taking}]
-            passes = Guards(spec).passes(target.name for target in (*taking, *plain))
-            needs.append(_Need(f"({any_of(row.of, facts)}) && ({value})", passes, f"{text} {' or '.join(row.targets)}"))
+            condition = f"({any_of(row.of, facts)}) && ({value})"
+            needs.append(_Need(condition, passes_of(spec, row.targets), f"{text} {' or '.join(row.targets)}"))
     return needs
 
 
