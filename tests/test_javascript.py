@@ -521,7 +521,8 @@ def _images() -> Iterator[dict[str, Any]]:
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 1024 * drawn.randrange(9)}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "lbo": 16384, "sbo": 2048}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "sbo": 16}
-        yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 24}
+        for start in (24, 48):
+            yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": start}
         yield {"type": "f16", "majorness": majorness, "swizzle": swizzle, "x": 64, "k": 64, "depth": 16, "start": 128, "baseOffset": 1}
 
 
