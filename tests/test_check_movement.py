@@ -45,8 +45,13 @@ def _rules(line: str, target: str = "sm_107a", version: str = "9.4") -> list[str
         "mapa.shared::cluster.u32 %r0, %r1, 3;",
         "setmaxnreg.dec.sync.aligned.u32 24;",
         "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned; fence.mbarrier_init.release.cluster;",
-        # These belong to families that the spec lacks.
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r0], [%rd0, {%r1, %r2}], [%r3];",
+        "cp.async.bulk.tensor.2d.tile::gather4.shared::cta.global.mbarrier::complete_tx::bytes [bar], [%rd0, {0, 1, 2, 3, %r1}], [%r3];",
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2"
+        " [%r0], [%rd0, {%r1, %r2, 0}], [%r3], {%h0}, %h1;",
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.override::global_address.override::global_dim_stride"
+        " [%rd0, %rd1, {%h0, 4}, {%r0}, %h1, {0, 0}], [%r3];",
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [%rd0, {%r1}], [bar];",
         "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd0, {%r1, %r2}];",
     ],
 )
@@ -68,6 +73,18 @@ def test_what_assemblers_take_is_sound(line: str) -> None:
         ("mbarrier.test_wait.shared::cta.b64 _, [%r0], %rd1;", "operand-kind"),
         ("cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r0], 17;", "immediate"),
         ("cp.async.bulk.global.shared::cta [%rd0], [%r0], 32;", "unknown-instruction"),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global [%rd0, {%r1}];", "register-count"),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global [%rd0, {%r1, %rd1}];", "register-type"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [%rd0, %r1];", "list"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [%rd0];", "list"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [%rd0+64, {%r1}];", "syntax"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [bar, {%r1}];", "state-space"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [%rd0, %rd1, {%r1}];", "register-count"),
+        ("cp.async.bulk.prefetch.tensor.1d.L2.global [%rd0, {%r9}];", "undeclared"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r0], [%rd0, {%r1, %r2}], [%r3];",
+            "unknown-instruction",
+        ),
         ("elect.sync %p0, -1;", "list"),
         ("setmaxnreg.inc.sync.aligned.u32 20;", "immediate"),
         ("barrier.cluster.wait.relaxed;", "unknown-instruction"),

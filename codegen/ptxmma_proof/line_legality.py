@@ -38,13 +38,17 @@ def _takes(form: OperandForm, name: str, text: str) -> bool:
         return text.count("|") == name.count("|") and all(map(_takes_one, map(form.operand, name.split("|")), text.split("|")))
     if ptx.named(name) != [name]:  # operands in braces or brackets
         names, inside = ptx.named(name), ptx.items(text[1:-1])
-        return text.startswith(name[0]) and len(inside) == len(names) and all(map(_takes_one, map(form.operand, names), inside))
+        return (
+            text.startswith(name[0]) and len(inside) == len(names) and all(_takes(form, *pair) for pair in zip(names, inside, strict=True))
+        )
     parts = ptx.items(text[1:-1]) if text.startswith("{") else None
     operand = form.operand(name)
     if not operand.listed:
         return parts is None and _takes_one(operand, text)
     if parts is None or len(parts) != operand.registers:
         return False
+    if operand.immediates is not None:  # each is a number of its own
+        return all(_takes_one(operand, part) for part in parts)
     banks = {ptx.bank_of(part) for part in parts}
     return len(banks) == 1 and banks.pop() in operand.register_types
 

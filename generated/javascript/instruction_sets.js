@@ -15,6 +15,7 @@ const formRemarks = recordsOf(database.remarks);
 /** @type {InstructionSet[]} */
 export const instructionSets = recordsOf(database.instructions).map((entry) => ({
   ...entry,
+  stem: entry.stem ?? entry.name.replace(/\W+/g, "_"),
   qualifiers: Object.fromEntries(numbersOf(entry.qualifiers).map((number) => [qualifierEntries[number].name, qualifierEntries[number]])),
   hints: numbersOf(entry.hints ?? "").map((number) => hintValues[number]),
   forms: entry.forms.map(expandedForm),

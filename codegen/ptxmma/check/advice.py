@@ -14,6 +14,7 @@ from ptxmma.check.findings import Severity
 from ptxmma.check.legality import accepted
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.known_bits import constant_before
+from ptxmma.ptx.lines import items, named
 from ptxmma.ptx.operand_values import Address, Value
 
 if TYPE_CHECKING:
@@ -158,10 +159,11 @@ class Advice:
 
 def _of_memory(instruction: Instruction, values: tuple[Value, ...]) -> tuple[tuple[int, Remark], ...]:
     """The remarks on operands, by their number, that place a matrix in memory: what is not aligned, or overlaps."""
-    form = next((form for form in instruction.forms if len(form.operands) == len(values)), None)
+    form = next((form for form in instruction.forms if len(items(form.syntax)) == len(values)), None)
     if form is None:
         return ()
-    pairs = enumerate(zip(form.operands, values, strict=True))
+    names = enumerate(zip(map(named, items(form.syntax)), values, strict=True))
+    pairs = ((place, (form.operand(*own), value)) for place, (own, value) in names if len(own) == 1)
     remarks = ((place, _of_address(operand, value) or _of_stride(form, operand, value)) for place, (operand, value) in pairs)
     return tuple((place, remark) for place, remark in remarks if remark)
 

@@ -19,7 +19,7 @@ from ptxmma.check.operand_faults import Fault, counted, in_words, of_list, of_si
 from ptxmma.check.rule import Rule
 from ptxmma.model import Facts, Ignored, Quirk, Version, matches
 from ptxmma.ptx import lines as ptx
-from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, SINK, Address, Scalar, Value
+from ptxmma.ptx.operand_values import ANYTHING, NEGATED, PREDICATE, SINK, Address, Scalar, Several, Value
 
 if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
@@ -218,18 +218,22 @@ class Legality:
     def _group(
         self, instruction: Instruction, form: OperandForm, syntax: str, names: list[str], value: Value, place: int, target: str
     ) -> Iterable[Fault]:
-        """The faults of several operands in braces, or of a pair."""
+        """The faults of several operands in braces or in brackets, or of a pair."""
         if value == ANYTHING:
             return
-        if not isinstance(value, tuple):
-            yield Fault("list", f"{syntax} must be {'a list in braces' if '{' in syntax else 'a pair'}, not {in_words(value)}", place)
-        elif len(value) != len(names):
-            yield Fault("register-count", f"{syntax} must have {len(names)} elements, not {len(value)}", place)
+        parts = value.parts if isinstance(value, Several) else value
+        if not isinstance(parts, tuple) or isinstance(value, Several) != syntax.startswith("["):
+            wanted = {"{": "a list in braces", "[": "an address with a list in its brackets"}.get(syntax[0], "a pair")
+            yield Fault("list", f"{syntax} must be {wanted}, not {in_words(value)}", place)
+        elif len(parts) != len(names):
+            yield Fault("register-count", f"{syntax} must have {len(names)} elements, not {len(parts)}", place)
         else:
-            for element, (name, each) in enumerate(zip(names, value, strict=True)):
+            start = 0
+            for name, each in zip(names, parts, strict=True):
                 if fault := self._fault(instruction, form.operand(name), each, target):
-                    mixed = fault.rule in ("register-type", "operand-kind") and len(set(map(_type, value))) > 1
-                    yield fault._replace(rule="list" if mixed else fault.rule, operand=place, element=element)
+                    mixed = parts is value and fault.rule in ("register-type", "operand-kind") and len(set(map(_type, value))) > 1
+                    yield fault._replace(rule="list" if mixed else fault.rule, operand=place, element=start + max(fault.element, 0))
+                start += len(each) if isinstance(each, tuple) else 1
 
     def _fault(self, instruction: Instruction, operand: Operand, value: Value, target: str) -> Fault | None:
         """The fault of an operand, by the manual and by the assemblers' deviations from it."""
@@ -285,7 +289,7 @@ def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Faul
     fitting = []
     for form in forms:
         lists = [len(ptx.named(name)) > 1 or form.operand(name.strip("[]")).listed for name in ptx.items(form.syntax)]
-        if all(value == ANYTHING or isinstance(value, tuple) == listed for value, listed in zip(values, lists, strict=False)):
+        if all(value == ANYTHING or isinstance(value, tuple | Several) == listed for value, listed in zip(values, lists, strict=False)):
             fitting.append((abs(len(lists) - len(values)), len(lists) < len(values), form.syntax))
     number, many, syntax = min(fitting, default=(0, False, ""))
     if not number:

@@ -21,6 +21,7 @@ from ptxmma.ptx.operand_values import (
     ZERO,
     Address,
     Scalar,
+    Several,
     Value,
 )
 
@@ -184,17 +185,23 @@ def of_list(operand: Operand, value: Value) -> Fault | None:
     if FLOATING & set(value) and not set(value) <= {DOUBLE, ZERO} and _takes_constants(operand):
         others = tuple(ANYTHING if each in FLOATING else each for each in value)
         return of_list(operand, others) or _of_constants(operand, value)
-    registers = [each for each in value if each not in (SINK, ANYTHING)]
+    registers = [each for each in value if isinstance(each, str) and each not in (SINK, ANYTHING)]
     for element, each in enumerate(value):
         if each == SINK and operand.access != "write":
             return Fault("sink", f"{must}: _ can only replace results that are not needed", element=element)
-        if isinstance(each, int) or each in FLOATING:
+        if isinstance(each, int) and operand.immediates is not None:
+            if each not in operand.immediates:
+                return Fault("immediate", f"{must}, not of {each}", element=element)
+        elif isinstance(each, int) or each in FLOATING:
             return Fault("list", f"{must}, not of {in_words(each)}", element=element)
         if each != SINK and each in _IN_WORDS:
             return Fault(_RULES.get(each, "operand-kind"), f"{must}, not of {in_words(each)}", element=element)
     if not registers:
         return Fault("sink", f"{must}: at least one result must be kept") if SINK in value else None
     first = registers[0]
+    if operand.immediates is not None:  # each is a number of its own
+        wrong = (element for element, each in enumerate(value) if each in registers and each not in operand.register_types)
+        return next((Fault("register-type", f"{must}, not of .{value[element]}", element=element) for element in wrong), None)
     for element, each in enumerate(value):
         if each not in (SINK, ANYTHING, first):
             text = f"{operand.name} must have registers of one type, not .{first} and .{each}"
@@ -221,9 +228,10 @@ def wanted(operand: Operand) -> str:
     types = listing([f".{kind}" for kind in operand.register_types])
     if operand.bracketed:
         variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
-        return f"an address [x] or [x+constant] where x is a {types} register{variable}"
+        offset = "" if operand.kind == "tensormap" else " or [x+constant]"
+        return f"an address [x]{offset} where x is a {types} register{variable}"
     if operand.listed:
-        return f"a list of {counted(operand.registers, f'{types} register')}"
+        return f"a list of {counted(operand.registers, f'{types} register')}{'' if operand.immediates is None else ' or constants'}"
     register = f"a {types} register" if operand.takes_register else ""
     return " or ".join(filter(None, (register, constants(operand.immediates))))
 
@@ -249,6 +257,8 @@ def in_words(value: Value) -> str:
     """The words of a message for a value."""
     if isinstance(value, Address):
         return "an address"
+    if isinstance(value, Several):
+        return "an address with a list in its brackets"
     if isinstance(value, tuple):
         return "such a list"
     if isinstance(value, int):

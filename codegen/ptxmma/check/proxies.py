@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ptxmma.catalog.roles import matrices
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
@@ -61,6 +62,8 @@ class Proxies:
             for entry in spec.instructions
             if entry.family in families and any(kind.kind in _DESCRIPTORS for kind in entry.operand_kinds.values())
         }
+        #: The starts of opcodes that compute with matrices.
+        self._computing = tuple(entry.start for entry in spec.instructions if matrices(entry))
 
     def of_kernel(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel has no fence between the proxies, with the opcode that it is about.
@@ -73,6 +76,7 @@ class Proxies:
         readers = [start for start in self._fences if any(opcode.startswith(start) for opcode in opcodes)]
         if not text.startswith(b".entry") or not self._fences or not (readers or b".async.bulk" in text):
             return  # nothing reads through the async proxy
+        computes = any(opcode.startswith(self._computing) for opcode in opcodes)
         step = self._fences[readers[0]] if readers else next(iter(self._fences.values()))
         if step.instruction.encode() in text:
             return
@@ -87,7 +91,7 @@ class Proxies:
             opcode = _OPCODE.match(text, issue)
             assert opcode  # it begins there
             reader = Token(opcode[0], issue)
-        elif out is not None:
+        elif out is not None and computes:
             reader = Token(out[0], out.start())
         else:
             return

@@ -13,7 +13,7 @@ import msgspec
 
 from ptxmma.generator.documents import KINDS, MANDATORY, Spaces, TensorLayouts
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
-from ptxmma.generator.short_forms import written_out
+from ptxmma.generator.short_forms import divided, written_out
 from ptxmma.generator.yaml_document import Document, Path_, nearest
 from ptxmma.model import REGISTERS, Space, Spec, TensorProducts, Types
 
@@ -61,9 +61,13 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     problems: list[Problem] = []
     for document in documents:
         kind = document.kind
-        data = {key: value for key, value in document.data.items() if key != "kind"}
+        data = written_out({key: value for key, value in document.data.items() if key != "kind"}, KINDS[kind])
+        if kind == "instruction":
+            data, origins = divided(data)
+            for index, origin in enumerate(origins):
+                positions.add(("instructions", len(parts["instructions"]), "forms", index), document, ("forms", origin))
         try:
-            entry = msgspec.convert(written_out(data, KINDS[kind]), KINDS[kind])
+            entry = msgspec.convert(data, KINDS[kind])
         except msgspec.ValidationError as error:
             problems.append(_located(error, document))
             continue

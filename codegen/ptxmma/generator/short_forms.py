@@ -7,7 +7,8 @@
 * a case without a condition may be its formula;
 * the sizes of a qualifier may be a pattern, and one number is the size of the qualifier's own name;
 * a form holds its qualifiers beside its other keys, and ``optional`` means "absent, or the qualifier's own name";
-* an instruction with one operand list has it without a name, and ``{, x}`` in a list is an operand that may be left out.
+* an instruction with one operand list has it without a name; ``{, x}`` in a list is an operand that may be left out, and ``{, x if q}`` one
+  that goes with the qualifier ``q``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import functools
 import itertools
 import re
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -131,8 +132,9 @@ def _form(value: Any) -> Any:
 _OPERANDS: Schema = {
     "type": "string",
     "description": "an operand list as the manual prints it",
-    "pattern": r"^[A-Za-z_\[]([A-Za-z0-9, |\[\]-]|\{[A-Za-z0-9, \[\]-]+\})*$",
-    "patternErrorMessage": 'operands with ", " between them: [p] an address, {x, y} a list, x|y a pair, {, z} one that may be left out',
+    "pattern": r"^[A-Za-z_\[]([A-Za-z0-9, |\[\]-]|\{[A-Za-z0-9, \[\]-]+( if [a-z_]+)?\})*$",
+    "patternErrorMessage": 'operands with ", " between them: [p] an address, {x, y} a list, x|y a pair, {, z} one that may be left out, '
+    "{, z if q} one that goes with the qualifier q",
 }
 _OPERAND_LISTS: Schema = {
     "description": "an operand list, or several for one spelling",
@@ -223,7 +225,8 @@ def _parts(hint: Any) -> Callable[[Any], Any]:
 # --- operand lists with optional operands ------------------------------------------------------------------------------------
 
 
-_OPTIONAL = re.compile(r"\{(, [^{},]+)\}")
+_OPTIONAL = re.compile(r"\{(, [^{}, ]+)\}")
+_CONDITIONAL = re.compile(r"\{(, [^{}]+) if (\w+)\}")
 
 
 def every_list(texts: Iterable[str]) -> list[str]:
@@ -241,6 +244,36 @@ def every_list(texts: Iterable[str]) -> list[str]:
                 options = (option if take else "" for option, take in zip(part[1::2], taken, strict=False))
                 written.append("".join(itertools.chain(*itertools.zip_longest(part[::2], options, fillvalue=""))))
     return written
+
+
+def divided(entry: Mapping[str, Any]) -> tuple[dict[str, Any], list[int]]:
+    """An instruction whose forms have the same operands each, and the number of the form that each was a part of.
+
+    A form is divided by the presence of each qualifier with which operands of its list go.
+    """
+    lists: dict[str, list[str]] = {}
+    forms, origins = [], []
+    for origin, form in enumerate(entry["forms"]):
+        own = form.get("operands", "")
+        texts = entry["operands"].get(own, [])
+        names = list(dict.fromkeys(name for text in texts for _, name in _CONDITIONAL.findall(text)))
+        for given in itertools.product((False, True), repeat=len(names)):
+            present = {name for name, has in zip(names, given, strict=True) if has}
+            values = {name: [each for each in form["qualifiers"].get(name, [""]) if bool(each) == (name in present)] for name in names}
+            if all(values.values()):
+                written = [_CONDITIONAL.sub(functools.partial(_where, present), text) for text in texts]
+                key = "_".join(filter(None, (own, *sorted(present))))
+                qualifiers = {name: values.get(name, every) for name, every in form["qualifiers"].items()}
+                forms.append({**form, "qualifiers": qualifiers, **({"operands": key} if texts else {})})
+                lists |= {key: written} if texts else {}
+                origins.append(origin)
+    used = {form.get("operands", "") for form in entry["forms"]}
+    unused = {key: texts for key, texts in entry["operands"].items() if key not in used}
+    return {**entry, "operands": lists | unused, "forms": forms}, origins
+
+
+def _where(present: set[str], match: re.Match[str]) -> str:
+    return match[1] if match[2] in present else ""
 
 
 def folded(texts: Iterable[str]) -> list[str]:

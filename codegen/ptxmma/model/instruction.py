@@ -38,7 +38,7 @@ OperandName = Annotated[
 Kind = Literal[
     "fragment", "accumulator", "descriptor", "address", "stride", "predicate", "metadata", "selector",
     "immediate", "majorness", "negation", "scale-data", "byte-id", "thread-id",
-    "register", "sink", "location", "destination", "source", "size", "cache-policy", "byte-mask", "lane-set",
+    "register", "sink", "location", "destination", "source", "tensormap", "number-list", "size", "cache-policy", "byte-mask", "lane-set",
     "shared-descriptor", "tensor-address", "columns", "cta-mask",
     "tensor-matrix", "tensor-accumulator", "tensor-metadata", "tensor-scales", "lookup-table",
     "instruction-descriptor", "lane-mask", "column-mask",
@@ -46,7 +46,7 @@ Kind = Literal[
 ]  # fmt: skip
 #: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
-    "multiply", "load", "store", "transpose", "copy", "prefetch", "compute", "allocate", "shift",
+    "multiply", "load", "store", "transpose", "copy", "prefetch", "compute", "copy-box", "allocate", "shift",
     "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "compress", "decompress",
     "synchronise",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES, register, vector
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\b_\b")
-_ITEM = re.compile(r"\{[^{}]*\}|[^\s,{}]+")
+_ITEM = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}|[^\s,{}]+")
 #: A list of so many registers of a type; 0f... is a constant.
 VECTOR = re.compile(r"([1-9]\d*)([a-z]\w*)")
 #: More registers of one type than any instruction has.
@@ -44,7 +44,7 @@ def split(text: str) -> tuple[str, list[str]]:
 
 
 def items(text: str) -> list[str]:
-    """The parts of an operand list; braces hold one together."""
+    """The parts of an operand list; brackets and braces hold one together."""
     return _ITEM.findall(text)
 
 
@@ -88,7 +88,7 @@ def expanded(text: str) -> str:
 
 def _compacted(text: str) -> str:
     if text.startswith("["):
-        return f"[{bank_of(text[1:-1]) or text[1:-1]}]"
+        return f"[{','.join(map(_compacted, items(text[1:-1])))}]"
     if "|" in text:
         return "|".join(map(_compacted, text.split("|")))
     if not text.startswith("{"):
@@ -104,7 +104,7 @@ def _expanded(text: str) -> str:
     if text.startswith("{"):
         return "{" + ", ".join(_expanded(part) for part in text[1:-1].split(",") if part) + "}"
     if text.startswith("["):
-        return f"[{_expanded(text[1:-1])}]"
+        return f"[{', '.join(map(_expanded, items(text[1:-1])))}]"
     if "|" in text:
         return "|".join(map(_expanded, text.split("|")))
     if match := VECTOR.fullmatch(text):

@@ -1,7 +1,7 @@
 """The *value* of an operand: what assemblers judge it by.
 
 It is the type of a register (``"b32"``), the number of an integer constant, one of :data:`FLOATING` for other constants, one of the
-other names below, a tuple of these for a list in braces or a pair, or an :class:`Address`.
+other names below, a tuple of these for a list in braces or a pair, an :class:`Address`, or :class:`Several` operands in brackets.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import re
 import msgspec
 
 from ptxmma.ptx import literals
-from ptxmma.ptx.lines import VECTOR
+from ptxmma.ptx.lines import VECTOR, items
 from ptxmma.ptx.scopes import Scopes
-from ptxmma.ptx.statements import Token
+from ptxmma.ptx.statements import OPERAND, Token
 
 FLOAT, DOUBLE = "constant f32", "constant f64"
 ZERO = "constant f64 0.0"  # all of its bits are 0, as all bits of the f32 are
@@ -49,7 +49,19 @@ class Address(msgspec.Struct, frozen=True):
 
 
 Scalar = str | int
-Value = Scalar | tuple[Scalar, ...] | Address
+
+
+class Several(msgspec.Struct, frozen=True):
+    """An address with more operands in its brackets: ``[tensorMap, {x, y}]``.
+
+    Attributes:
+        parts: the value of each, the address first.
+    """
+
+    parts: tuple[Value, ...]
+
+
+Value = Scalar | tuple[Scalar, ...] | Address | Several
 
 _NAME = re.compile(rb"[A-Za-z_$%][\w$%]*(?:\.\w+)?")
 _WORDS = re.compile(rb"[A-Za-z_$%][\w$%]*")
@@ -63,7 +75,9 @@ _CONSTANT_KINDS = {"f32": FLOAT, "f64": DOUBLE, "0.0": ZERO}
 def of_compact(text: str) -> Value:
     """The value of an operand as :func:`ptxmma.ptx.lines.compact` writes it: ``4f32``, ``{b32,f32}``, ``[b64]``, ``pred|pred``, ``0``."""
     if text.startswith("["):
-        return Address(_compact_scalar(text[1:-1]))
+        address, *others = items(text[1:-1])
+        made = Address(_compact_scalar(address))
+        return Several((made, *map(of_compact, others))) if others else made
     if text.startswith("{"):
         return tuple(map(_compact_scalar, text[1:-1].split(",")))
     if "|" in text:
@@ -90,9 +104,12 @@ def element_texts(operand: bytes) -> list[bytes]:
 
 
 def elements(operand: Token) -> list[Token]:
-    """The elements of a list in braces, the base of an address, or the operand itself."""
+    """The elements of a list in braces, the base of an address, both of an address with a list, or the operand itself."""
     if base := _ADDRESS.match(operand.text):
         return [Token(base[1], operand.offset + base.start(1))]
+    if operand.text.startswith(b"[") and b"," in operand.text:
+        parts = OPERAND.finditer(operand.text, 1, len(operand.text) - 1)
+        return [each for part in parts for each in elements(Token(part[0].strip(), operand.offset + part.start()))]
     if not operand.text.startswith(b"{"):
         return [operand]
     tokens = []
@@ -118,7 +135,7 @@ def _several(text: bytes, registers: Scopes) -> Value:
 
 def _single(text: bytes, registers: Scopes) -> Value:
     if text.startswith(b"["):
-        return _address(text, registers)
+        return _in_brackets(text, registers) if b"," in text else _address(text, registers)
     kind = registers.known[text]
     if kind.startswith("v") and (vector := _VECTOR.fullmatch(kind)):
         return (vector[2],) * int(vector[1])
@@ -128,6 +145,13 @@ def _single(text: bytes, registers: Scopes) -> Value:
     if other == BROKEN and (summands := _SUM.fullmatch(text)) and literals.integer(summands[2].strip()) is not None:
         return registers.known[summands[1]] or (ANYTHING if registers.unregistered(summands[1]) else UNDECLARED)
     return UNREGISTERED if other == UNDECLARED and registers.unregistered(text) else other
+
+
+def _in_brackets(text: bytes, registers: Scopes) -> Several:
+    """The values of several operands in brackets: here assemblers take no offset with the address."""
+    address, *others = map(bytes.strip, OPERAND.findall(text[1:-1])) or [b""]
+    first = _address(b"[%b]" % address, registers) if _NAME.fullmatch(address) else _made(BROKEN)
+    return Several((first, *values(tuple(others), registers)))
 
 
 def _address(text: bytes, registers: Scopes) -> Address:

@@ -28,8 +28,8 @@ _PREDICATE = re.compile(rb"(?:@[\s!]*(?:[\w$%]+\s*)?)+(?:[|&^,+*-][\s!\w$%|&^,+*
 #: The directive that ends without a semicolon.
 _LOCATION = re.compile(rb"(?:^|[;{}:\n])\s*\.loc\s[^;{}:\n]*\Z")
 _OPCODE = re.compile(rb"[\w$]+(?:\s*\.[\w:]+)*")
-_OPERAND = re.compile(rb"\{[^{}]*\}|[^\s,{}][^,{}]*")
-_LISTED = re.compile(rb"\s*(?:\{[^{}]*\}|[^\s,{}][^,{}]*)\s*,")
+OPERAND = re.compile(rb"\{[^{}]*\}|\[[^\[\]]*\][^,{}]*|[^\s,{}][^,{}]*")
+_LISTED = re.compile(rb"\s*(?:%b)\s*," % OPERAND.pattern)
 _BLANKS = b" \t\n\r\f\v"
 
 #: Bytes outside functions that are kept at a time.
@@ -95,7 +95,7 @@ class Statement(NamedTuple):
     Attributes:
         opcode: the opcode with its modifiers, ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; blanks before a dot are kept.
         start: byte offset of the opcode in :attr:`Function.text`.
-        operands: the texts between the commas outside braces, without blanks around them; a list keeps its braces.
+        operands: the texts between the commas outside braces and brackets, without blanks around them; a list keeps its braces.
         predicate: the predicate before it, ``@!%p1``, or several of these; None without one.
         broken: byte offset where the operands stop being a list that can be read; None in a sound one.
         end: byte offset of its semicolon; of an unterminated one, where reading stopped.
@@ -207,7 +207,7 @@ class Function:
             end = min(len(text), opcode.end() + _LONGEST)
             return Statement(opcode[0], start, (), predicate, _broken(text, opcode.end(), end), end)
         body = text[opcode.end() : end]
-        operands = _OPERAND.findall(body)
+        operands = OPERAND.findall(body)
         # Single commas must lie between the operands.
         sound = body.translate(None, _BLANKS) == b",".join(operands).translate(None, _BLANKS)
         broken = None if sound else _broken(text, opcode.end(), end)
@@ -219,7 +219,7 @@ class Function:
 
     def operand(self, statement: Statement, number: int) -> Token:
         """An operand of a statement with its place."""
-        matches = _OPERAND.finditer(self.text, statement.start + len(statement.opcode), statement.end)
+        matches = OPERAND.finditer(self.text, statement.start + len(statement.opcode), statement.end)
         return Token(statement.operands[number], next(itertools.islice(matches, number, None)).start())
 
     def position(self, offset: int) -> tuple[int, int]:

@@ -23,19 +23,19 @@
 #define PTXMMA_TARGETS_SM_100 UINT64_C(0x7ffffc00)
 #define PTXMMA_TARGETS_SM_100_WITHOUT_SM_101 UINT64_C(0x7fff1c00)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F UINT64_C(0x1b61a00)
+#define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
+#define PTXMMA_TARGETS_SM_100F_SM_110F UINT64_C(0x1b61800)
 #define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
 #define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
 #define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
 #define PTXMMA_TARGETS_SM_89 UINT64_C(0x7fffff80)
 #define PTXMMA_TARGETS_SM_120F UINT64_C(0x6c000000)
-#define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_110A UINT64_C(0x1009000)
 #define PTXMMA_TARGETS_SM_120A_SM_121A UINT64_C(0x48000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A_SM_120A_SM_121A UINT64_C(0x49249000)
 #define PTXMMA_TARGETS_SM_107A UINT64_C(0x200000)
 #define PTXMMA_TARGETS_SM_101F_SM_103F UINT64_C(0x1b6c000)
-#define PTXMMA_TARGETS_SM_100F_SM_110F UINT64_C(0x1b61800)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_103A_SM_107A_SM_110A UINT64_C(0x1249000)
 #define PTXMMA_TARGETS_SM_90A UINT64_C(0x200)
 #define PTXMMA_TARGETS_SM_72 UINT64_C(0x7ffffffe)
@@ -59,6 +59,9 @@
 #define PTXMMA_FAMILY_cp_async_bulk "cp.async.bulk"
 #define PTXMMA_EXTENTS_cp_async_bulk ""
 #define PTXMMA_TYPES_cp_async_bulk ""
+#define PTXMMA_FAMILY_cp_async_bulk_tensor "cp.async.bulk.tensor"
+#define PTXMMA_EXTENTS_cp_async_bulk_tensor "dim"
+#define PTXMMA_TYPES_cp_async_bulk_tensor ""
 #define PTXMMA_FAMILY_ldmatrix "ldmatrix"
 #define PTXMMA_EXTENTS_ldmatrix "rows cols num stored packed"
 #define PTXMMA_TYPES_ldmatrix "type"
@@ -132,6 +135,7 @@ typedef enum ptxmma_variant {
 #include "variants/griddepcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
+#include "variants/cp_async_bulk_tensor.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
@@ -190,6 +194,7 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/griddepcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
+#include "variants/cp_async_bulk_tensor.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.products import resolution
-from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride
+from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride, TensorMap
 from ptxmma.catalog.roles.numbers import (
     ByteMask,
     CachePolicy,
@@ -20,6 +20,7 @@ from ptxmma.catalog.roles.numbers import (
     LaneSet,
     Majorness,
     Negation,
+    NumberList,
     Predicate,
     Reduction,
     Register,
@@ -68,6 +69,8 @@ ROLES: dict[Kind, Role] = {
     "location": Location(),
     "destination": Destination(),
     "source": Source(),
+    "tensormap": TensorMap(),
+    "number-list": NumberList(),
     "size": Count(),
     "cache-policy": CachePolicy(),
     "byte-mask": ByteMask(),
@@ -102,7 +105,9 @@ def describe(database: Database, variant: Variant, name: str) -> Operand:
     if operand is None:
         entry = variant.instruction.operand_kinds[name]
         known: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
-        known["bracketed"] = any(f"[{name}]" in text for texts in variant.instruction.operands.values() for text in texts)
+        known["bracketed"] = any(
+            f"[{name}]" in text or f"[{name}," in text for texts in variant.instruction.operands.values() for text in texts
+        )
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
         operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand

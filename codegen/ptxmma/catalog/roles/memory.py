@@ -86,6 +86,10 @@ class Source(Block):
         return super().describe(context) | {"writes": False}
 
 
+class TensorMap(Source):
+    """The generic address of a tensor map: coordinates follow it in its brackets."""
+
+
 class Address(Block):
     """The address of a row, one from each thread, or of a whole matrix."""
 

@@ -213,5 +213,16 @@ class Vector(LaneMask):
         return super().describe(context) | {"braced": True}
 
 
+class NumberList(Vector):
+    """A list of numbers, each in a register or a constant: coordinates, offsets, sizes."""
+
+    varies = True
+
+    def immediates(self, context: Context) -> Sequence[int] | None:
+        """Whatever fits into a register, signed or not."""
+        bits = register_type(context.spec, context.carried()["register_types"][0]).bits
+        return range(-1 << bits - 1, 1 << bits) if context.entry.immediate else None
+
+
 class SparsityDescriptor(Role):
     """A 32-bit word that says which elements are kept, and their type."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices.operations.compress import Compress, Decompress
-from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, Prefetch, Shift, Synchronise, TensorCopy
+from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, CopyBox, Prefetch, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.tensor_transfer import TensorCompress, TensorLoad, TensorReduce, TensorStore
@@ -19,6 +19,7 @@ OPERATIONS: dict[str, Operation] = {
     "store": Store(),
     "transpose": Transpose(),
     "copy": Copy(),
+    "copy-box": CopyBox(),
     "prefetch": Prefetch(),
     "compute": Compute(),
     "allocate": Allocate(),

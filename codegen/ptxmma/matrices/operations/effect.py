@@ -63,6 +63,13 @@ class Copy(Effect):
         return f"memory[{destination} + i] = memory[{source} + i] for each byte i"
 
 
+class CopyBox(Effect):
+    """Copies a box of a tensor, or combines one with it."""
+
+    verb = "copies a box of a tensor"
+    needs = (("tensormap", "read"),)
+
+
 class Prefetch(Effect):
     """Fetches memory into a cache."""
 

@@ -6,6 +6,8 @@
 //   Report: mbarrier_report_disabled, mbarrier_report_validity_per_16bytes_80000000,
 //     mbarrier_report_validity_per_16bytes_8000, mbarrier_report_validity_per_16bytes_80,
 //     mbarrier_report_validity_per_16bytes_8, mbarrier_report_validity_per_element_ff
+//   Tile: tile
+//   CtaGroup: cta_group_1, cta_group_2
 //   CollectorA: collector_a_fill, collector_a_use, collector_a_lastuse, collector_a_discard
 //   CollectorB: collector_b_fill, collector_b_use, collector_b_lastuse, collector_b_discard
 //   Collector: collector_b0_fill, collector_b0_use, collector_b0_lastuse, collector_b0_discard, collector_b1_fill,
@@ -64,6 +66,26 @@ struct mbarrier_report_validity_per_16bytes_8 {
 struct mbarrier_report_validity_per_element_ff {
   using hint = detail::Report;
   static constexpr const char text[] = ".mbarrier::report::validity::per_element::ff";
+};
+
+namespace detail {
+struct Tile;
+}
+struct tile {
+  using hint = detail::Tile;
+  static constexpr const char text[] = ".tile";
+};
+
+namespace detail {
+struct CtaGroup;
+}
+struct cta_group_1 {
+  using hint = detail::CtaGroup;
+  static constexpr const char text[] = ".cta_group::1";
+};
+struct cta_group_2 {
+  using hint = detail::CtaGroup;
+  static constexpr const char text[] = ".cta_group::2";
 };
 
 namespace detail {

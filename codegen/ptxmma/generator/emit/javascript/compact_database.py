@@ -38,9 +38,13 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as JavaScript: on lines that people can read, and packed."""
+    """The database as JavaScript: on lines that people can read; and packed, without titles of operands, which the page does not show."""
     data = _data(catalog)
-    return json_text.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(data).decode())
+    subjects: dict[str, list[Any]] = data["subjects"]
+    title = subjects["columns"].index("title")
+    columns, *rows = ([*row[:title], *row[title + 1 :]] for row in (subjects["columns"], *subjects["rows"]))
+    shown = data | {"subjects": {"columns": columns, "rows": rows}}
+    return json_text.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
@@ -91,6 +95,8 @@ class _Rows:
         known: dict[str, Any] = msgspec.to_builtins(entry)
         kept = ("name", "family", "title", "stem", "scope", "operation", "memory", "opcode", "syntax", "ordered", "repeatable", "extents")
         data = {key: known[key] for key in kept if known.get(key)}
+        if entry.stem == re.sub(r"\W+", "_", entry.name):
+            del data["stem"]
         data["qualifiers"] = runs([self.shared["qualifiers"].number(_qualifier(name, kind)) for name, kind in entry.qualifiers.items()])
         if entry.hints:
             data["hints"] = runs([self.shared["hints"].number(each) for hint in entry.hints for each in _hint_values(hint)])
@@ -186,13 +192,18 @@ class _Rows:
             if operand.elements * share[1] != largest.elements * share[0] or not in_proportion:
                 raise ValueError(f"{instruction.canonical}: operand {operand.name!r} does not grow in proportion to its columns")
         counts = [operand.registers for operand in own]
-        registers = largest.registers if growing or len(set(counts)) == 1 else counts
+        variant = group[-1].variant
+        counted = variant.instruction.operand_kinds[largest.name].count
+        if counted and set(formula.names(formula.parse(counted))) <= variant.extents.keys():
+            registers: int | str | list[int] = counted
+        else:
+            registers = largest.registers if growing or len(set(counts)) == 1 else counts
         subject = self.shared["subjects"].number(compact_operands.subject(largest))
         cpp = self.shared["parameters"].number(compact_operands.cpp(largest))
         role = self.shared["roles"].number({"subject": subject} | compact_operands.role(largest) | {"cpp": cpp})
         return self.shared["operands"].number([role, *self._contents(group[-1], largest, registers)])
 
-    def _contents(self, instruction: Instruction, operand: Operand, registers: int | list[int]) -> list[Any]:
+    def _contents(self, instruction: Instruction, operand: Operand, registers: int | str | list[int]) -> list[Any]:
         """The content of an operand, and its place, in the order of ``_CONTENTS``, without absent values at the end."""
         register = self._registers.index(operand.register_types[0]) if operand.register_types else 0
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1

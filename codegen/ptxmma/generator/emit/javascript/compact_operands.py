@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog, OperandForm
-from ptxmma.catalog.names.cplusplus import identifier
+from ptxmma.catalog.names.cplusplus import identifier, part_of_name
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES
 from ptxmma.generator.emit.javascript.shortening import Interned, bit_places, table, without_empty
@@ -41,7 +41,7 @@ def subject(operand: Operand) -> dict[str, Any]:
         braced=operand.braced,
         sparse=operand.sparsity is not None,
         unit=operand.unit,
-        identifier=called if (called := identifier(operand.name)) != operand.name else "",
+        identifier=called if (called := identifier(operand.name)) != part_of_name(operand.name).lower() else "",
     )
 
 

@@ -1,6 +1,7 @@
 /** Every instruction of the database: forms are expanded to instructions as `ptxmma.catalog.variants` does. */
 
 import { database } from "./database.js";
+import { formulaOf } from "./formulas.js";
 import { instructionSets } from "./instruction_sets.js";
 import { layout, layoutNames } from "./layout_records.js";
 import { filled, numbersOf, recordsOf } from "./short_texts.js";
@@ -188,6 +189,7 @@ function madeInstruction(group, number) {
   for (const [name, text] of Object.entries(templates)) qualifiers[name] = text.replace(`{${extent}}`, String(number));
   const canonical = spelledOut(entry.syntax, qualifiers, form.unspelled ?? []);
   const last = group.numbers[group.numbers.length - 1];
+  const extents = extentsOf(entry, qualifiers);
   /** @type {import("./index.d.ts").OperandForm[] | undefined} */
   let forms;
   return {
@@ -199,7 +201,7 @@ function madeInstruction(group, number) {
     scope: entry.scope,
     operation: entry.operation,
     qualifiers,
-    extents: extentsOf(entry, qualifiers),
+    extents,
     documented: form.documented ?? true,
     source: form.source,
     accepted: group.accepted,
@@ -212,7 +214,7 @@ function madeInstruction(group, number) {
     number,
     get forms() {
       return (forms ??= group.forms.map(([list, ...places]) => {
-        const operands = places.map((operand) => madeOperand(database.operands[operand], qualifiers, number, last, group.numbers.indexOf(number)));
+        const operands = places.map((operand) => madeOperand(database.operands[operand], qualifiers, extents, number, last, group.numbers.indexOf(number)));
         const names = operands.map((operand) => operand.name);
         return { name: database.lists[list].name ?? "", syntax: (database.lists[list].syntax ?? "").replace(/#/g, () => names.shift() ?? ""), operands };
       }));
@@ -244,12 +246,13 @@ function pageOf({ entry, templates, extent }, qualifiers) {
 /**
  * @param {any[]} contents in the order of `database.contents`
  * @param {Texts} qualifiers
+ * @param {Numbers} extents
  * @param {number} number of the extent that ranges
  * @param {number} last the largest such number, for which the contents are written
  * @param {number} place of the number among all of them
  * @returns {Operand}
  */
-function madeOperand(contents, qualifiers, number, last, place) {
+function madeOperand(contents, qualifiers, extents, number, last, place) {
   /** @type {Record<string, any>} */
   const known = {};
   database.contents.forEach((name, place) => {
@@ -264,8 +267,9 @@ function madeOperand(contents, qualifiers, number, last, place) {
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
   const register = registerNames[known.register] ?? "";
   const type = filled(database.operand_types[known.type ?? 0], qualifiers);
-  // An operand that grows in steps has a count for each number.
-  const registers = Array.isArray(known.registers) ? known.registers[place] : share(known.registers);
+  // An operand that grows in steps has a count for each number, or a formula.
+  const counted = typeof known.registers === "string" ? formulaOf(known.registers)(extents) : share(known.registers);
+  const registers = Array.isArray(known.registers) ? known.registers[place] : counted;
   const elements = share(known.elements);
   return {
     name: role.name,
@@ -294,7 +298,7 @@ function madeOperand(contents, qualifiers, number, last, place) {
     alignment: known.alignment ?? 0,
     layout: placed,
     sizes,
-    cpp: cppOperand(role.identifier ?? role.name, role.cpp),
+    cpp: cppOperand(role.identifier ?? role.name.replace(/\W/g, "_").toLowerCase(), role.cpp),
   };
 }
 
