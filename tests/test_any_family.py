@@ -848,11 +848,11 @@ def test_list_has_every_instruction(database: Path) -> None:
 
 
 def test_show_describes_operands_and_layouts(database: Path) -> None:
-    lines = _run("show", "scoop.r4c64.x8.trans.q8", "--database", database).output
+    lines = _run("show", "--all", "scoop.r4c64.x8.trans.q8", "--database", database).output
     assert "  scoop.r4c64.x8.trans.q8 out, [from]\n" in lines
     assert "  out: scoop_r4c64_x8_trans_out\n" in lines
     assert "  from: scoop_r4c64_x8_from\n    lane = (row << 3) | slab\n" in lines
-    assert "  warp: weave_m16n8k32_warp_b8\n" in _run("show", "weave.m16n8k32.i32.i8", "--database", database).output
+    assert "  warp: weave_m16n8k32_warp_b8\n" in _run("show", "--all", "weave.m16n8k32.i32.i8", "--database", database).output
     wrong = _run("show", "scoop.r4c64.x1.q8", "--database", database)
     assert wrong.exit_code == 2
     assert "scoop.r4c64.x2.q8" in wrong.output

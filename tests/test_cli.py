@@ -43,7 +43,7 @@ _COMMAND = shutil.which("ptxmma", path=str(Path(sys.executable).parent)) or "ptx
 
 
 def _show(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ["show", *arguments])
+    result = CliRunner().invoke(main, ["show", "--all", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -93,6 +93,24 @@ def test_everything_about_an_instruction() -> None:
     assert f"  a: {instruction(_SPARSE).operand('a').to_cute()}" in notations
     assert f"  d, c: {instruction(_SPARSE).operand('d').to_cute()}" in notations
     assert "  b: {register: [[1, 0], [8, 0], [16, 0]], lane: [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp: []}" in notations
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [("m16n8k16 f16", 28), ("mma.sp m16n8k32 f16", 31), ("ldmatrix x4", 27), ("wgmma n128 bf16", 33), ("tcgen05.alloc", 24)],
+)
+def test_an_instruction_in_short(words: str, lines: int) -> None:
+    """About 30 lines; the rest is asked for."""
+    short = CliRunner().invoke(main, ["show", words])
+    assert short.exit_code == 0
+    assert len(short.stdout.splitlines()) <= lines
+    assert [line for line in short.stdout.splitlines() if line and line[0] != " "][3:] == [
+        *("syntax", "computes", "operands", "C++", "accepted by", "more"),
+    ]
+    (every,) = re.findall("^  ptxmma (show .* --all)$", short.stdout, re.M)
+    assert "\nevidence\n" in CliRunner().invoke(main, every.split()).stdout
+    proof = CliRunner().invoke(main, ["show", words, "--evidence"]).stdout
+    assert [line for line in proof.splitlines() if line and line[0] != " "][3] == "evidence"
 
 
 def test_addresses_and_strides_say_what_memory_they_want() -> None:
@@ -386,12 +404,12 @@ def test_slow_commands_say_what_they_do_on_a_terminal_only(tmp_path: Path) -> No
 
 
 def test_colour_and_no_colour() -> None:
-    plain = _terminal(["show", _SPARSE], 400, NO_COLOR="1")
-    coloured = _terminal(["show", _SPARSE], 400)
+    plain = _terminal(["show", _SPARSE, "--all"], 400, NO_COLOR="1")
+    coloured = _terminal(["show", _SPARSE, "--all"], 400)
     assert not _ESCAPE.search(plain)
     assert _ESCAPE.search(coloured)
     assert _ESCAPE.sub("", coloured) == plain
-    narrow = _terminal(["show", _SPARSE], 60, NO_COLOR="1")
+    narrow = _terminal(["show", _SPARSE, "--all"], 60, NO_COLOR="1")
     prose = narrow.split("\nundefined where\n")[1].split("\n\n")[0]
     assert all(len(line) <= 60 for line in prose.splitlines())
     assert " ".join(prose.split()) == " ".join(plain.split("\nundefined where\n")[1].split("\n\n")[0].split())
@@ -555,7 +573,7 @@ def test_completion_in_other_shells(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["list", "--target", "h"], ["H100", "H200"]),
+        (["list", "--target", "h"], ["H100", "H200", "H20", "H800"]),
         (["list", "--shape", "m64n64k"], ["m64n64k16", "m64n64k8", "m64n64k32", "m64n64k256", "m64n64k64"]),
         (["check", "--target", "sm_90"], ["sm_90", "sm_90a"]),
         (["check", "--ptx", "8.1"], ["8.1"]),

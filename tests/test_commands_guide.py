@@ -16,7 +16,14 @@ from shown_sessions import is_shown, printed, sessions
 def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
     page = "\n".join((root / "docs" / f"{name}.rst").read_text(encoding="utf-8") + "\n" for name in ("commands", "database"))
     examples = list(sessions(page))
-    assert {verb for command, _ in examples for verb in re.findall(r"^ptxmma (\w+)", command, re.M)} == {"list", "show", "export", "diff"}
+    assert {verb for command, _ in examples for verb in re.findall(r"^ptxmma (\w+)", command, re.M)} == {
+        "m16n8k8",
+        "list",
+        "show",
+        "targets",
+        "export",
+        "diff",
+    }
     for command, shown in examples:
         if command.startswith("sqlite3") and shutil.which("sqlite3") is None:
             pytest.skip("sqlite3 is not installed")

@@ -283,15 +283,15 @@ def test_show_lists_the_evidence_of_an_instruction() -> None:
 def test_show_lists_the_evidence_of_layouts_in_tensor_memory() -> None:
     lines = {line.layout: line for line in Witness(paths.SPEC / "evidence" / "tensor_memory.jsonl").of(Laid)}
     types = ["--atype", "bf16", "--btype", "bf16", "--dtype", "f32"]
-    shown = CliRunner().invoke(main, ["show", _TENSOR, "--m", "64", "--n", "64", *types])
+    shown = CliRunner().invoke(main, ["show", "--evidence", _TENSOR, "--m", "64", "--n", "64", *types])
     assert shown.exit_code == 0, shown.output
     for operand, layout in (("d-tmem", "layout_f"), ("a-tmem", "a_half")):
         agreeing = ", ".join(f"{len(definitions)} definitions of {peer}" for peer, definitions in lines[layout].agree.items())
         assert f"{operand} in tensor memory ({layout}): the same layout in {agreeing}\n" in shown.output
     (other,) = lines["a_half"].differ
     assert f"a-tmem in tensor memory (a_half): another layout in {other}\n" in shown.output
-    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", _TENSOR]).output  # nothing is known to lie anywhere
-    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", _MMA]).output
+    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", "--evidence", _TENSOR]).output  # nothing is known to lie anywhere
+    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", "--evidence", _MMA]).output
 
 
 def test_instructions_that_no_assembler_was_asked_about_are_shown_as_unproven(catalog: Catalog) -> None:

@@ -105,12 +105,12 @@ def test_a_picture() -> None:
 
 
 def test_show_lists_the_families_that_begin_so() -> None:
-    shown, answer = ask("show", "tcgen05"), json.loads(ask("show", "tcgen05", "--json"))
+    shown, answer = ask("show", "tcgen05", "--all"), json.loads(ask("show", "tcgen05", "--json"))
     families = dict.fromkeys(each.family for each in ptxmma.instructions() if each.family.startswith("tcgen05"))
     assert [each["family"] for each in answer] == list(families)
     rows = [line.split()[:2] for line in shown.splitlines() if line.startswith("  tcgen05.")]
     assert rows == [[each["family"], str(each["instructions"])] for each in answer]
-    assert "tcgen05.cp" not in ask("show", "tcgen05.mma")  # a whole name is that family
+    assert "tcgen05.cp" not in ask("show", "tcgen05.mma", "--all")  # a whole name is that family
     assert "--m, --n are for one instruction" in ask("show", "tcgen05.mma", "--m", "128", "--n", "64", code=2)
     assert "--k is for one instruction" in ask("show", "tcgen05", "--k", "32", code=2)
     assert "begins the names" not in ask("show", "tcgen06", code=2)
@@ -251,12 +251,12 @@ def test_a_type_of_no_legal_product_says_what_is_legal() -> None:
 
 def test_show_names_the_type_of_a_product() -> None:
     opcode = "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X"
-    answer = ask("show", opcode)
+    answer = ask("show", opcode, "--all")
     assert "#include <ptxmma/cuda/tcgen05_mma_product.cuh>\n" in answer
     template = "ptxmma::tcgen05_mma<ptxmma::shape<{}>, PTXMMA_TCGEN05_KIND_MXF4NVF4, ptxmma::f32, ptxmma::e2m1, ptxmma::e2m1, "
     template += "PTXMMA_TCGEN05_CTA_GROUP_2, PTXMMA_TCGEN05_SCALE_VEC_4X{}>;\n"
     assert f"using TensorMultiply = {template.format('256, 256', '')}" in answer
-    assert template.format("256, 64", ", ptxmma::ue4m3") in ask("show", opcode, "--m", "256", "--n", "64", "--stype", "ue4m3")
+    assert template.format("256, 64", ", ptxmma::ue4m3") in ask("show", opcode, "--m", "256", "--n", "64", "--stype", "ue4m3", "--all")
 
 
 def test_the_type_of_every_opcode_names_it_and_compiles(root: Path, cxx: str, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_enumerators_are_those_of_the_headers(root: Path) -> None:
 
 
 def test_show_lists_the_products_of_an_opcode() -> None:
-    lines = ask("show", "tcgen05.mma.cta_group::1.kind::i8").splitlines()
+    lines = ask("show", "tcgen05.mma.cta_group::1.kind::i8", "--all").splitlines()
     start = lines.index("products")
     assert lines[start + 1 : start + 5] == [
         "  D s32, A s8 or u8, B s8 or u8",
@@ -306,7 +306,7 @@ def test_show_lists_the_products_of_an_opcode() -> None:
 
 def test_show_has_the_layouts_and_the_descriptor_of_a_product() -> None:
     scaled = ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", "--m", "128", "--n", "64", "--atype", "e4m3", "--btype", "e2m1")
-    text = ask("show", *scaled)
+    text = ask("show", *scaled, "--all")
     product = ptxmma.instruction(scaled[0], m=128, n=64, atype="e4m3", btype="e2m1")
     assert f"instruction descriptor {ptxmma.descriptors.of_product(product):#010x}, with 0" in text
     assert "  scale-A-tmem: scales_a, scale factors of A\n" in text
@@ -318,8 +318,8 @@ def test_show_has_the_layouts_and_the_descriptor_of_a_product() -> None:
 
 
 def test_show_lists_the_limit_of_m_of_a_shifted_a_alone() -> None:
-    assert "  M 128 or 256 alone" in ask("show", "tcgen05.mma.cta_group::1.kind::i8.ashift").splitlines()
-    assert "alone" not in ask("show", "tcgen05.mma.ws.cta_group::1.kind::f16")
+    assert "  M 128 or 256 alone" in ask("show", "tcgen05.mma.cta_group::1.kind::i8.ashift", "--all").splitlines()
+    assert "alone" not in ask("show", "tcgen05.mma.ws.cta_group::1.kind::f16", "--all")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_sizes_are_listed_for_the_depths_of_the_opcode(catalog: Catalog, qualifi
 
 def test_show_of_a_load_names_the_witnesses_of_its_registers() -> None:
     assert "r in registers (tcgen05_ld_32x32b_xN_r_b32): the same layout in 8 definitions of CuTe" in ask(
-        "show", "tcgen05.ld.sync.aligned.32x32b.x32.b32"
+        "show", "tcgen05.ld.sync.aligned.32x32b.x32.b32", "--all"
     )
 
 
@@ -367,9 +367,9 @@ def test_the_commands_that_show_offers_run(opcode: str) -> None:
     def offered(text: str) -> list[str]:
         return re.findall(r"^  ptxmma (.+)$", text, re.M)
 
-    (show,) = offered(ask("show", f"tcgen05.{opcode}"))
+    (show,) = offered(ask("show", f"tcgen05.{opcode}", "--all"))
     questions = offered(ask(*shlex.split(show)))
-    assert [question.split()[0] for question in questions] == ["layout", "trace", "descriptor"]
+    assert [question.split()[0] for question in questions] == ["show", "layout", "trace", "descriptor"]
     for question in questions:
         ask(*shlex.split(question))
 
@@ -389,7 +389,7 @@ def test_atoms_of_cute_name_instructions(atom: str, instruction: str) -> None:
     answer = json.loads(ask("show", atom, "--json"))
     assert answer["instruction"] == instruction
     assert atom.partition("<")[0].rpartition("::")[2] in answer["evidence"]["atoms"]
-    assert f"in CuTe: {', '.join(answer['evidence']['atoms'])}" in ask("show", instruction)
+    assert f"in CuTe: {', '.join(answer['evidence']['atoms'])}" in ask("show", instruction, "--all")
 
 
 def test_an_atom_of_several_instructions_lists_them() -> None:

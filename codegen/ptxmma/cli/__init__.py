@@ -27,7 +27,9 @@ _EXTRAS = {
 #: New objects between two garbage collections: nearly all live as long as the process.
 _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
-VERBS = ("list", "show", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate", "validate")
+VERBS = (
+    "list", "show", "targets", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate", "validate",
+)  # fmt: skip
 
 
 class Failure(click.ClickException):
@@ -73,10 +75,15 @@ class _Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS and not args[0].startswith("-"):
-            import difflib  # only when there is something to explain
+            from ptxmma.cli.questions import verb_of
 
-            close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
-            ctx.fail(f"unknown command {args[0]!r}; {'closest' if close else 'known'}: {', '.join(close or VERBS)}")
+            verb = verb_of(args)
+            if not verb:
+                import difflib  # only when there is something to explain
+
+                close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
+                ctx.fail(f"unknown command {args[0]!r}; {'closest' if close else 'known'}: {', '.join(close or VERBS)}")
+            args = [*verb, *args]
         return super().resolve_command(ctx, args)
 
 
@@ -87,7 +94,16 @@ class _Verbs(click.Group):
 @click.option("--pkgconfig-dir", is_flag=True, help="Print the directory for PKG_CONFIG_PATH.")
 @click.pass_context
 def main(context: click.Context, include_dir: bool, cmake_dir: bool, pkgconfig_dir: bool) -> None:
-    """A machine-readable specification of NVIDIA's PTX matrix instructions."""
+    """A machine-readable specification of NVIDIA's PTX matrix instructions.
+
+    Without a verb, an instruction, a target or the bits of a descriptor are shown.
+
+    \b
+    Examples:
+      ptxmma m16n8k16 f16
+      ptxmma sm_120a
+      ptxmma 0x4000004000010040
+    """  # noqa: D301  # click's mark for lines that stay as they are
     if include_dir:
         click.echo(paths.INCLUDE)
     if cmake_dir:

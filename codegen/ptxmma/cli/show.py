@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
 
+#: So many lines of a block are shown in short.
+_FEW = 2
 #: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
 
@@ -26,9 +28,11 @@ Answer = dict[str, Any]
 @click.command("show", cls=Command)
 @instruction_argument
 @product_options
+@click.option("--all", "every", is_flag=True, help="Print everything that is known about the instruction.")
+@click.option("--evidence", "proof", is_flag=True, help="Print the evidence of the instruction, and the errata of its family.")
 @json_option
-def command(spelling: str, database: str | None, as_json: bool) -> None:
-    """Print everything that is known about one instruction, or about a family in short.
+def command(spelling: str, database: str | None, every: bool, proof: bool, as_json: bool) -> None:
+    """Print what is needed to use one instruction, or a family in short.
 
     Takes any spelling that assemblers accept, or words: modifiers, shapes, types, nvfp4.  Of several instructions that match it takes the
     usual one, and says so.  For a wrong spelling it lists the closest.  Also takes a line of PTX, an asm string, a function or a type of
@@ -57,32 +61,68 @@ def command(spelling: str, database: str | None, as_json: bool) -> None:
     status = "documented" if answer["documented"] else "not documented: assemblers accept it, the manual does not have it"
     numbered = elsewhere(catalog_of(database).database.spec)
     click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({cited(answer['source'], numbered)})")
-    _blocks(
-        {
-            "syntax": [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]],
-            "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
-            "product" if answer["product"] else "products": _choice(answer),
-            "hints": _hints(answer),
-            "operands": _operands(answer),
-            "registers of a thread": _registers(answer),
-            "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
-            "formulas": _formulas(answer),
-            "in tensor memory": _places(answer),
-            "CuTe and Triton": _notations(answer),
-            "metadata": _metadata(answer),
-            "requirements": _requirements(answer),
-            "accepted by": _targets(answer),
-            "semantics": _statements(answer["semantics"]),
-            "undefined where": _statements(answer["undefined"]),
-            "the same for all threads": _statements(answer["uniform"]),
-            "notes": _statements(answer["notes"]),
-            "throughput": _throughput(answer),
-            "evidence": _evidence(answer),
-            f"errata of {answer['family']}": _errata(answer),
-            "more": _questions(instruction, answer),
-        },
-        numbered,
-    )
+    evidence = {"evidence": _evidence(answer), f"errata of {answer['family']}": _errata(answer)}
+    if every:
+        _blocks(_everything(answer) | evidence | {"more": _questions(instruction, answer)}, numbered)
+    elif proof:
+        _blocks(evidence, numbered)
+    else:
+        more = [f"{_subject(instruction, answer['product'] or {})} --all", *_questions(instruction, answer)]
+        _blocks(_in_short(instruction, answer) | {"more": [f"ptxmma show {more[0]}", *more[1:]]}, numbered)
+
+
+def _in_short(instruction: Instruction, answer: Answer) -> dict[str, Sequence[str]]:
+    """The blocks that a user of an instruction needs first, each cut to a few lines."""
+    from ptxmma.catalog.summaries import listing
+
+    accepted = instruction.accepted_by()
+    targets = " ".join(listing.least_targets(instruction.database.spec, accepted))
+    said = answer["cplusplus"]
+    return {
+        "syntax": _cut(_syntax(answer)),
+        "computes": _computed(answer),
+        "product" if answer["product"] else "products": _choice(answer),
+        "operands": _operands(answer),
+        "C++": _cplusplus(said | {"functions": said["functions"][:1], "statements": []}, answer["operation"]),
+        "accepted by": [f"{targets}, from PTX ISA {listing.first_version(accepted)} on"],
+    }
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    """The first lines of a block, and the number of the others."""
+    return [*lines[:_FEW], *([f"... and {len(lines) - _FEW} more"] if len(lines) > _FEW else [])]
+
+
+def _syntax(answer: Answer) -> list[str]:
+    return [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]]
+
+
+def _computed(answer: Answer) -> list[str]:
+    return [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])]
+
+
+def _everything(answer: Answer) -> dict[str, Sequence[str]]:
+    """Every block but the evidence."""
+    return {
+        "syntax": _syntax(answer),
+        "computes": _computed(answer),
+        "product" if answer["product"] else "products": _choice(answer),
+        "hints": _hints(answer),
+        "operands": _operands(answer),
+        "registers of a thread": _registers(answer),
+        "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
+        "formulas": _formulas(answer),
+        "in tensor memory": _places(answer),
+        "CuTe and Triton": _notations(answer),
+        "metadata": _metadata(answer),
+        "requirements": _requirements(answer),
+        "accepted by": _targets(answer),
+        "semantics": _statements(answer["semantics"]),
+        "undefined where": _statements(answer["undefined"]),
+        "the same for all threads": _statements(answer["uniform"]),
+        "notes": _statements(answer["notes"]),
+        "throughput": _throughput(answer),
+    }
 
 
 def _blocks(titled: Mapping[str, Sequence[str]], numbered: Mapping[str, str]) -> None:

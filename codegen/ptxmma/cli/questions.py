@@ -1,0 +1,40 @@
+"""Questions without a verb: the verb that answers what the first words name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ptxmma.cli.options import catalog_of
+
+#: More digits than an address has that anybody would ask about.
+_DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{9,16}")
+
+
+def verb_of(arguments: Sequence[str]) -> list[str]:
+    """The verb that answers for a descriptor, a target or an instruction; empty where the words up to the first option name none."""
+    from ptxmma.catalog.instructions import UnknownInstruction
+    from ptxmma.catalog.instructions.user_names import target_named
+    from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
+
+    end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    text = " ".join(arguments[:end])
+    if _DESCRIPTOR.fullmatch(text):
+        return ["descriptor", "decode"]
+    known = catalog_of(None)
+    try:
+        target_named(known.database.spec, text)
+    except ValueError as error:
+        if not str(error).startswith("unknown target"):
+            return ["targets"]
+    else:
+        return ["targets"]
+    if any(entry.family.startswith(text) for entry in known.database.spec.instructions):
+        return ["show"]
+    try:
+        resolve(known, text)
+    except AmbiguousInstruction:
+        return ["show"]
+    except (UnknownInstruction, ValueError):
+        return []
+    return ["show"]
