@@ -110,11 +110,9 @@ def _computed(instruction: Instruction) -> Iterator[str]:
     if instruction.variant.instruction.metadata:
         own = instruction.metadata
         yield f"{own.selectors} {' '.join(own.legal)} {register_layout(database, own.layout)}"
-    if any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands):
+    if any(operand.kind == "descriptor" for operand in instruction.operands):
         memory = database.spec.shared_memory
-        types = {
-            instruction.matrix_types[operand.of] for form in instruction.forms for operand in form.operands if operand.kind == "descriptor"
-        }
+        types = {instruction.matrix_types[operand.of] for operand in instruction.operands if operand.kind == "descriptor"}
         family = instruction.variant.instruction.family
         entries = read_by(database.spec, memory, family).majorness if memory else ()
         readable = [entry.majorness for entry in entries if types.issubset(entry.elements)]

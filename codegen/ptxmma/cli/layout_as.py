@@ -107,5 +107,5 @@ def _moved(instruction: Instruction, name: str | None, through: str | None, want
 
 def _fragments(instruction: Instruction) -> dict[str, Operand]:
     """The operands that hold elements in registers, by name; what the instruction reads comes first."""
-    every = [operand for form in instruction.forms for operand in form.operands if operand.layout and operand.layout.kind == "fragment"]
+    every = [operand for operand in instruction.operands if operand.layout and operand.layout.kind == "fragment"]
     return {operand.name: operand for operand in sorted(every, key=lambda operand: operand.access != "read")}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def operands(instruction: Instruction) -> dict[str, Operand]:
     """The operands of an instruction that lie in tensor memory, by name."""
-    every = (operand for form in instruction.forms for operand in form.operands)
+    every = instruction.operands
     return {operand.name: operand for operand in every if operand.memory is not None}
 
 

@@ -201,12 +201,12 @@ def short_name(instruction: Instruction, name: str) -> str:
     for short, operand in operands.items():
         if lowered in (short, operand.name):
             return short
-    described = [each for form in instruction.forms for each in form.operands if each.kind == "descriptor"]
+    described = [each for each in instruction.operands if each.kind == "descriptor"]
     for each in described:
         if lowered in (each.of, each.name):
             raise Missing(f"{instruction.canonical} reads {each.of} from shared memory, through a descriptor: no register holds it")
     laid_out = f"operands with a layout: {', '.join(operands)}" if operands else "no operand in registers has a layout"
-    if any(lowered == each.name for form in instruction.forms for each in form.operands):
+    if any(lowered == each.name for each in instruction.operands):
         raise Missing(f"operand {name!r} of {instruction.canonical} has no layout; {laid_out}")
     raise Missing(f"{instruction.canonical} has no operand {name!r}; {laid_out}")
 
@@ -214,11 +214,10 @@ def short_name(instruction: Instruction, name: str) -> str:
 def _spread(instruction: Instruction) -> dict[str, Operand]:
     """The operands that are spread over threads, by the names that users give them."""
     operands: dict[str, Operand] = {}
-    for form in instruction.forms:
-        for operand in form.operands:
-            if operand.layout is not None:
-                names = {"metadata": "metadata", "scale": f"scale-{operand.of}"}
-                operands.setdefault(names.get(operand.layout.kind, operand.name), operand)
+    for operand in instruction.operands:
+        if operand.layout is not None:
+            names = {"metadata": "metadata", "scale": f"scale-{operand.of}"}
+            operands.setdefault(names.get(operand.layout.kind, operand.name), operand)
     return operands
 
 

@@ -116,6 +116,6 @@ def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any
     except TypeError as error:
         manual = {parameter: name for name, parameter in parameters.items()}
         message = re.sub(r"'(\w+)'", lambda match: f"'{manual.get(match[1], match[1])}'", str(error))
-        every = dict.fromkeys(operand.name for form in known.forms for operand in form.operands)
+        every = dict.fromkeys(operand.name for operand in known.operands)
         raise ValueError(f"{known.canonical}: {message}; its operands are {', '.join(every)}") from None
     return function(known, *operands, **given)

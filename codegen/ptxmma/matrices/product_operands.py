@@ -139,7 +139,7 @@ def place_of_a(instruction: Instruction, form: str | None = None) -> str:
     Raises:
         Missing: the instruction does not read A from there.
     """
-    read = {operand.kind for each in instruction.forms for operand in each.operands if product_operands(instruction).part(operand) == A}
+    read = {operand.kind for operand in instruction.operands if product_operands(instruction).part(operand) == A}
     known = [name for name, kinds in PLACES.items() if read & kinds]
     if form in (None, *known):
         return form or known[0]
@@ -165,7 +165,7 @@ def product_operands(instruction: Instruction) -> ProductOperands:
         Missing: the instruction does not multiply.
         ValueError: the opcode alone does not state the shape.
     """
-    operands = [operand for form in instruction.forms for operand in form.operands]
+    operands = instruction.operands
     if summed := next((operand for operand in operands if operand.kind == "tensor-accumulator"), None):
         return ProductOperands(*_beside_tensor_memory(instruction, summed), summed, summed)
     accumulators = [operand for operand in operands if operand.kind == "accumulator"]
@@ -198,7 +198,7 @@ def arguments(instruction: Instruction, parameters: Mapping[str, Part]) -> dict[
         parameters: :data:`IN_REGISTERS` or :data:`AS_MATRICES`.
     """
     operands, names = product_operands(instruction), {part: name for name, part in parameters.items()}
-    read = [operand for form in instruction.forms for operand in form.operands if operand.access != "write"]
+    read = [operand for operand in instruction.operands if operand.access != "write"]
     spelled = {operand.name.replace("-", "_"): operand for operand in read}
     return {name: names.get(operands.part(operand), name) for name, operand in spelled.items()}
 
@@ -228,7 +228,7 @@ def described(instruction: Instruction) -> dict[str, Multiplicand]:
 
     Of a product that spans two thread blocks they are the halves that lie in the shared memory of one: M / 2 rows of A, N / 2 columns of B.
     """
-    kinds = {operand.kind for form in instruction.forms for operand in form.operands}
+    kinds = {operand.kind for operand in instruction.operands}
     if "m" not in instruction.extents or kinds.isdisjoint(("descriptor", "shared-descriptor")):
         return {}
     product, blocks = product_operands(instruction), instruction.extents.get("ctas", 1)
@@ -243,7 +243,7 @@ def _beside_tensor_memory(instruction: Instruction, summed: Operand) -> tuple[Mu
     pattern = layouts.granularity(spec, instruction.variant)
     packed = sizes["k"] * pattern.kept // pattern.chunk if pattern else sizes["k"]
     types = {name: layouts.element_type(spec, type) for name, type in instruction.matrix_types.items()}
-    kinds = {(operand.kind, operand.of) for form in instruction.forms for operand in form.operands}
+    kinds = {(operand.kind, operand.of) for operand in instruction.operands}
     # A matrix that is stored as indices of a table is not there.
     inside = {of for kind, of in kinds if kind == "shared-descriptor" and ("lookup-table", of) not in kinds}
     a, b = (

@@ -206,10 +206,15 @@ class Instruction:
             forms.append(OperandForm(_form_name(instruction, described), text, described, required))
         return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
+    @functools.cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of all operand lists, one list after the other."""
+        return tuple(operand for form in self.forms for operand in form.operands)
+
     def operand(self, name: str) -> Operand:
         """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does."""
         known: dict[str, Operand] = {}
-        for operand in self._operands:
+        for operand in self.operands:
             known.setdefault(operand.name, operand)
         for each, operand in known.items():
             if each.lower() == name.lower():
@@ -225,7 +230,7 @@ class Instruction:
         Raises:
             Missing: the instruction is not sparse.
         """
-        for operand in self._operands:
+        for operand in self.operands:
             if isinstance(operand, Metadata):
                 return operand
         why = "has its metadata in tensor memory" if self.sparse else "is not sparse: it has no metadata"
@@ -237,18 +242,13 @@ class Instruction:
         Raises:
             Missing: the instruction does not scale that matrix, or reads its scale factors from tensor memory.
         """
-        scaled = {operand.of: operand for operand in self._operands if operand.kind in ("scale-data", "tensor-scales")}
+        scaled = {operand.of: operand for operand in self.operands if operand.kind in ("scale-data", "tensor-scales")}
         found = scaled.get(matrix)
         if isinstance(found, Scales):
             return found
         others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
         what = f"its scale factors for {matrix!r} in tensor memory: {found.name}" if found else f"no scale factors for {matrix!r}{others}"
         raise Missing(f"{self.canonical} has {what}")
-
-    @property
-    def _operands(self) -> Iterator[Operand]:
-        """The operands of all forms."""
-        return (operand for form in self.forms for operand in form.operands)
 
 
 def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:

@@ -86,7 +86,7 @@ class ProductFamily:
     def sides(self) -> tuple[str, ...]:
         """The matrices in shared memory whose majorness an instruction descriptor says: ``("a", "b")``."""
         fields = {field.name for format in self.formats for field in format.fields}
-        kinds = {(each.kind, each.of) for opcode in self.opcodes for form in opcode.forms for each in form.operands}
+        kinds = {(each.kind, each.of) for opcode in self.opcodes for each in opcode.operands}
         return tuple(side for side in "ab" if f"{side}_majorness" in fields and ("shared-descriptor", side) in kinds)
 
     @functools.cached_property
@@ -187,7 +187,7 @@ def _multiplies(family: str, entry: InstructionSet) -> bool:
 
 
 def _without_tables(opcode: Instruction) -> bool:
-    return bool(opcode.forms) and not any(operand.kind in _WITHOUT for form in opcode.forms for operand in form.operands)
+    return bool(opcode.forms) and not any(operand.kind in _WITHOUT for operand in opcode.operands)
 
 
 # --- types of C++ ---------------------------------------------------------------------------------------------------------

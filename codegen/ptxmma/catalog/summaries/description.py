@@ -95,7 +95,7 @@ def _plain(entries: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
 
 def _operands(instruction: Instruction) -> list[Operand]:
     """The operands of all forms, each once."""
-    return list({operand.name: operand for form in instruction.forms for operand in form.operands}.values())
+    return list({operand.name: operand for operand in instruction.operands}.values())
 
 
 def _operations(instruction: Instruction) -> int | None:

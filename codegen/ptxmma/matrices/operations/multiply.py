@@ -56,7 +56,7 @@ class Multiply(Operation):
 
     def _scales(self, instruction: Instruction) -> list[str]:
         """The factors of products in words: the operands with scale factors."""
-        return list(dict.fromkeys(operand.name for form in instruction.forms for operand in form.operands if operand.kind == "scale-data"))
+        return list(dict.fromkeys(operand.name for operand in instruction.operands if operand.kind == "scale-data"))
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The operands by what they do: ``{"e": "metadata", "f": "selector", …}``."""
@@ -111,7 +111,7 @@ class TensorMultiply(Multiply):
         return super().statement(instruction)
 
     def _scales(self, instruction: Instruction) -> list[str]:
-        scaled = any(operand.kind == "tensor-scales" for form in instruction.forms for operand in form.operands)
+        scaled = any(operand.kind == "tensor-scales" for operand in instruction.operands)
         return ["the scale factors of their blocks"] if scaled else []
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:

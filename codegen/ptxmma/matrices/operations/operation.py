@@ -42,7 +42,7 @@ class Operation:
 
     def arguments(self, instruction: Instruction) -> dict[str, str]:
         """The emulator's parameters by the manual's names of the operands, both with ``_`` for ``-``: ``{"p": "address"}``."""
-        operands = (operand for form in instruction.forms for operand in form.operands)
+        operands = instruction.operands
         return {operand.name.replace("-", "_"): operand.kind.replace("-", "_") for operand in operands if operand.access != "write"}
 
     def refusal(self, instruction: Instruction) -> Missing:

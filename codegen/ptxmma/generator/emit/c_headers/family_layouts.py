@@ -60,11 +60,10 @@ class Family:
             # Numbers of an extent that ranges share their layouts; the largest is taken.
             if instruction.family != name or variant.extents != variant.largest:
                 continue
-            for form in instruction.forms:
-                for operand in form.operands:
-                    if operand.layout is not None and id(operand) not in seen:
-                        seen.add(id(operand))
-                        self._uses.setdefault(operand.layout.name, []).append(LayoutUse(instruction, operand))
+            for operand in instruction.operands:
+                if operand.layout is not None and id(operand) not in seen:
+                    seen.add(id(operand))
+                    self._uses.setdefault(operand.layout.name, []).append(LayoutUse(instruction, operand))
         self._layouts = sorted((catalog.database.layout[used] for used in self._uses), key=_place)
         self.warp = self._spec.lanes
         #: Threads that execute one instruction together, at most; 0 for a family without layouts.

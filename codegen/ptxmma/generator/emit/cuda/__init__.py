@@ -223,7 +223,7 @@ def _legal(fronts: Iterable[Front]) -> dict[str, str]:
 
 def _reads_shared_memory(instruction: Instruction) -> bool:
     """Return whether it has matrix descriptors."""
-    return any(operand.kind == "descriptor" for form in instruction.forms for operand in form.operands)
+    return any(operand.kind == "descriptor" for operand in instruction.operands)
 
 
 def _describe(members: Sequence[Instruction]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _describe(members: Sequence[Instruction]) -> Iterator[str]:
     for instruction in members:
         entry = instruction.variant.instruction
         _, operands = sets.setdefault(entry.name, (entry, {}))
-        operands.update((operand.name, operand.title) for form in instruction.forms for operand in form.operands)
+        operands.update((operand.name, operand.title) for operand in instruction.operands)
     for entry, operands in sets.values():
         yield f"{entry.name}: {entry.title}; executed by a {entry.scope} (PTX ISA {entry.source.removeprefix('PTX ISA ')})."
         yield from (f"- {name}: {title}" for name, title in operands.items())

@@ -170,7 +170,7 @@ def _moved(instruction: Instruction) -> tuple[Operand, Operand] | None:
 
 def _operands(instruction: Instruction) -> tuple[Operand, Operand] | None:
     """The fragment and the address, where it has both and the address takes 32 bits."""
-    operands = {operand.kind: operand for form in instruction.forms for operand in form.operands}
+    operands = {operand.kind: operand for operand in instruction.operands}
     fragment, address = operands.get("fragment"), operands.get("address")
     if fragment is None or address is None or address.layout is None or address.constraint == "l":
         return None

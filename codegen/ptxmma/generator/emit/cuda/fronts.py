@@ -166,11 +166,10 @@ class Fronts:
         """The matrices that it reads through descriptors."""
         kinds = instruction.variant.instruction.operand_kinds
         pattern = granularity(self._spec, instruction.variant)
-        for form in instruction.forms:
-            for operand in form.operands:
-                if operand.kind == "descriptor" and self._spec.shared_memory is not None:
-                    step = instruction.extents[_DEPTH] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
-                    yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step)
+        for operand in instruction.operands:
+            if operand.kind == "descriptor" and self._spec.shared_memory is not None:
+                step = instruction.extents[_DEPTH] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
+                yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step)
 
     # --- calls --------------------------------------------------------------------------------------------------------------
 

@@ -43,8 +43,7 @@ def of(catalog: Catalog, family: str) -> list[LayoutStruct]:
     spec = catalog.database.spec
     operands: dict[str, Operand] = {}
     for instruction in catalog.all(lambda entry: entry.family == family):
-        for form in instruction.forms:
-            operands.update({operand.layout.name: operand for operand in form.operands if operand.layout is not None})
+        operands.update({operand.layout.name: operand for operand in instruction.operands if operand.layout is not None})
     structs = []
     for layout in catalog.database.layouts:
         if layout.family != family:

@@ -138,4 +138,4 @@ def _served(mover: Instruction, pages: dict[tuple[Hashable, ...], list[Instructi
 
 
 def _fragments(instructions: Iterable[Instruction]) -> list[Operand]:
-    return [operand for instruction in instructions for form in instruction.forms for operand in form.operands if operand.elements]
+    return [operand for instruction in instructions for operand in instruction.operands if operand.elements]

@@ -97,7 +97,7 @@ def page(
 
 def _explorer(shown: Instruction, placed: Sequence[TensorUse]) -> str:
     """The explorer's view of an instruction: the registers that it takes, or its first operand in tensor memory."""
-    in_registers = any(operand.layout is not None for form in shown.forms for operand in form.operands)
+    in_registers = any(operand.layout is not None for operand in shown.operands)
     first = next((use.explorer for use in placed if use.instruction == shown.variant.instruction.name), "")
     return EXPLORER + explorer(i=shown.canonical) if in_registers or not first else first
 
@@ -185,7 +185,7 @@ def _sizes(own: Sequence[Instruction]) -> str:
     (extent,) = own[0].variant.ranging
     columns: dict[str, dict[int, str]] = {}
     for instruction in own:
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             if operand.layout is not None and operand.layout.growing:
                 head = f"{rest.code(operand.name)} of {rest.code(operand.element_type or '')}"
                 cell = f"{operand.elements} in {operand.registers} {operand.register_types[0]}"
@@ -248,7 +248,7 @@ def chosen(instructions: tuple[Instruction, ...]) -> Instruction:
 
 
 def _result_bits(instruction: Instruction) -> int:
-    written = (operand for form in instruction.forms for operand in form.operands if operand.access != "read")
+    written = (operand for operand in instruction.operands if operand.access != "read")
     return max((operand.bits for operand in written), default=0)
 
 
@@ -285,7 +285,7 @@ def _assembly(said: cplusplus.Shown, function: str) -> list[str]:
 
 def python(instruction: Instruction) -> list[str]:
     """An element of each fragment, and back; empty without fragments."""
-    operands = {operand.name: operand for form in instruction.forms for operand in form.operands}
+    operands = {operand.name: operand for operand in instruction.operands}
     shown = [operand for operand in operands.values() if operand.layout is not None and operand.layout.kind == "fragment"]
     if not shown:
         return []

@@ -39,15 +39,14 @@ class Relations:
                 self._enter(instruction)
 
     def _enter(self, instruction: Instruction) -> None:
-        for form in instruction.forms:
-            for operand in form.operands:
-                layout = operand.layout
-                if layout is None or layout.kind != "fragment":
-                    continue
-                if operand.observed:
-                    self._measured.setdefault(layout.name, (instruction, operand))
-                elif operand.sparsity is None and not layout.growing and not layout.apart:
-                    self._stated.setdefault(layout.name, []).append((instruction, operand))
+        for operand in instruction.operands:
+            layout = operand.layout
+            if layout is None or layout.kind != "fragment":
+                continue
+            if operand.observed:
+                self._measured.setdefault(layout.name, (instruction, operand))
+            elif operand.sparsity is None and not layout.growing and not layout.apart:
+                self._stated.setdefault(layout.name, []).append((instruction, operand))
 
     def of(self, layout: Layout) -> Made | None:
         """The largest stated fragment of the same kind with which a measured one begins; None without one, or for a stated layout."""

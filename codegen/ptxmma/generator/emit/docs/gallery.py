@@ -27,7 +27,7 @@ class Gallery:
         for each in instructions:
             version = min(Version(rule.ptx) for rule in each.variant.instruction.requires if rule.ptx)
             first[each.family] = min(version, first.get(each.family, version))
-            for operand in (operand for form in each.forms for operand in form.operands):
+            for operand in each.operands:
                 if operand.layout is not None:
                     shown.setdefault(operand.layout.name, (operand.layout, operand))
         for _, operand in sorted(shown.values(), key=lambda pair: (first[pair[0].family], pair[0].family)):

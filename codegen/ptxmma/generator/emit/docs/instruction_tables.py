@@ -38,9 +38,8 @@ def described_operands(entry: InstructionSet, representatives: Iterable[Instruct
     """Each operand as the instructions have it, in the order of the operand lists."""
     described: dict[str, list[Operand]] = {name: [] for texts in entry.operands.values() for text in texts for name in operand_names(text)}
     for instruction in representatives:
-        for form in instruction.forms:
-            for operand in form.operands:
-                described[operand.name].append(operand)
+        for operand in instruction.operands:
+            described[operand.name].append(operand)
     return described
 
 

@@ -50,32 +50,31 @@ def uses(spec: Spec, gallery: Gallery, page: str, entry: InstructionSet, represe
     distinct: dict[tuple[str, str, str, str], Use] = {}
     for instruction in representatives:
         variant = instruction.variant
-        for form in instruction.forms:
-            for operand in form.operands:
-                layout = operand.layout
-                if layout is None:
-                    continue
-                element = _element(instruction, operand, layout)
-                key = (layout.name, operand.name, variant.shape_label, element)
-                if key in distinct:
-                    continue
-                endless = bool(layout.growing)
-                distinct[key] = Use(
-                    page=page,
-                    instruction=entry.name,
-                    scope=entry.scope,
-                    canonical=instruction.canonical,
-                    picture=gallery.layout(operand),
-                    operand=operand,
-                    layout=layout,
-                    plan=_plan(spec, variant, operand),
-                    shape=variant.shape_label,
-                    element=element,
-                    modifiers=layouts.modifiers(spec, variant, layout),
-                    elements=_of_n(operand.elements, variant) if endless else str(operand.elements or ""),
-                    registers=_of_n(operand.registers, variant) if endless else str(operand.registers),
-                    ranging=tuple(variant.ranging),
-                )
+        for operand in instruction.operands:
+            layout = operand.layout
+            if layout is None:
+                continue
+            element = _element(instruction, operand, layout)
+            key = (layout.name, operand.name, variant.shape_label, element)
+            if key in distinct:
+                continue
+            endless = bool(layout.growing)
+            distinct[key] = Use(
+                page=page,
+                instruction=entry.name,
+                scope=entry.scope,
+                canonical=instruction.canonical,
+                picture=gallery.layout(operand),
+                operand=operand,
+                layout=layout,
+                plan=_plan(spec, variant, operand),
+                shape=variant.shape_label,
+                element=element,
+                modifiers=layouts.modifiers(spec, variant, layout),
+                elements=_of_n(operand.elements, variant) if endless else str(operand.elements or ""),
+                registers=_of_n(operand.registers, variant) if endless else str(operand.registers),
+                ranging=tuple(variant.ranging),
+            )
     order = list(dict.fromkeys(name for texts in entry.operands.values() for text in texts for name in operand_names(text)))
     return sorted(distinct.values(), key=lambda use: order.index(use.operand.name))
 

@@ -67,7 +67,7 @@ def uses_of(catalog: Catalog) -> list[TensorUse]:
 
 def _placed(spec: Spec, instructions: Iterable[Instruction]) -> Iterator[TensorUse]:
     for instruction in instructions:
-        operands = {operand.name: operand for form in instruction.forms for operand in form.operands}
+        operands = {operand.name: operand for operand in instruction.operands}
         for variant in _widest(spec, instruction.variant):
             for name, operand in operands.items():
                 places = resolution.places(spec, variant, operand.kind, operand.of)
@@ -90,7 +90,7 @@ def _address(instruction: Instruction, variant: Variant, operand: str) -> str:
 def loaded(catalog: Catalog, load: Instruction) -> str:
     """The explorer's view of D of a product in the registers of a load; ``""`` for loads in several accesses and other instructions."""
     spec = catalog.database.spec
-    fragment = next((operand for form in load.forms for operand in form.operands if operand.layout is not None), None)
+    fragment = next((operand for operand in load.operands if operand.layout is not None), None)
     if load.operation != _LOADS or fragment is None or arrangement(load, fragment.name).legal:
         return ""
     for opcode in catalog.all(lambda entry: entry.operation == resolution.OPERATION):

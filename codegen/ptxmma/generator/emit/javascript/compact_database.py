@@ -259,7 +259,7 @@ def _places(spec: Spec, instruction: Instruction) -> dict[str, str]:
         return {}
     kinds = instruction.variant.instruction.operand_kinds
     rows: dict[str, set[str]] = {}
-    for operand in (operand for form in instruction.forms for operand in form.operands):
+    for operand in instruction.operands:
         if operand.layout is not None and operand.layout.kind == "fragment":
             size = spec.register_layouts[operand.layout.entry].axes[operand.layout.plane[0]]
             rows[operand.name] = set(formula.names(formula.parse(size)))

@@ -122,10 +122,9 @@ def _widths(catalog: Catalog) -> dict[str, set[int]]:
     """The n of the instructions that have a layout which grows with n, by the layout."""
     widths: dict[str, set[int]] = {}
     for instruction in catalog.all():
-        for form in instruction.forms:
-            for operand in form.operands:
-                if operand.layout is not None:
-                    widths.setdefault(operand.layout.name, set()).update(instruction.extents[name] for name in instruction.variant.ranging)
+        for operand in instruction.operands:
+            if operand.layout is not None:
+                widths.setdefault(operand.layout.name, set()).update(instruction.extents[name] for name in instruction.variant.ranging)
     return widths
 
 
@@ -135,6 +134,5 @@ def _operands(catalog: Catalog) -> list[Operand]:
     for instruction in catalog.all():
         variant = instruction.variant
         if variant.extents == variant.largest:
-            for form in instruction.forms:
-                operands.update((id(operand), operand) for operand in form.operands)
+            operands.update((id(operand), operand) for operand in instruction.operands)
     return list(operands.values())

@@ -147,13 +147,7 @@ class Options:
         fields = {field.name: field for format in family.formats for field in open_fields(facts, format)}
         self._fields = {name: field for name, field in fields.items() if name not in carried}
         titles = {name: each.title for opcode in family.callable for name, each in opcode.variant.instruction.qualifiers.items()}
-        self._immediates = {
-            identifier(each.name): each
-            for entry in family.callable
-            for form in entry.forms
-            for each in form.operands
-            if each.kind == "immediate"
-        }
+        self._immediates = {identifier(each.name): each for entry in family.callable for each in entry.operands if each.kind == "immediate"}
         self.flags = {name: field.title for name, field in self._fields.items() if not _numbers(field)}
         self.flags |= {name: titles[name] for name in family.options}
         self.numbers = {name: field.title for name, field in self._fields.items() if _numbers(field)}
@@ -200,11 +194,7 @@ class Options:
             having = [entry for entry in self._family.callable if entry.qualifiers.get(option)]
             yield self._check(option, self._by_name(having), *self._limited(option, having))
         for tag in self._immediates:
-            kinds_of = (
-                entry
-                for entry in self._family.callable
-                if any(identifier(each.name) == tag for form in entry.forms for each in form.operands)
-            )
+            kinds_of = (entry for entry in self._family.callable if any(identifier(each.name) == tag for each in entry.operands))
             yield self._check(tag, self._by_name(kinds_of))
 
     def _needs(self) -> Iterator[dict[str, str]]:
@@ -220,13 +210,7 @@ class Options:
     def _limited(self, option: str, having: Sequence[Instruction]) -> tuple[str, str]:
         """The demands of an option on the product beyond its opcode: in C++, and in words."""
         where = words = ""
-        if all(
-            operand.kind != "shared-descriptor"
-            for entry in having
-            for form in entry.forms
-            for operand in form.operands
-            if operand.of == "a"
-        ):
+        if all(operand.kind != "shared-descriptor" for entry in having for operand in entry.operands if operand.of == "a"):
             where, words = " && TensorA", ", and for A in tensor memory"
         for row in self._family.rules.limits:
             if row.m and any(option in condition for condition in row.of):

@@ -181,7 +181,7 @@ def _scaled(family: ProductFamily) -> str:
     """Return whether a product scales blocks, in C++ over the arguments of its type: by the first qualifier that says so."""
     opcodes: dict[bool, list[dict[str, str]]] = {False: [], True: []}
     for opcode in family.callable:
-        kinds = {operand.kind for form in opcode.forms for operand in form.operands}
+        kinds = {operand.kind for operand in opcode.operands}
         opcodes["tensor-scales" in kinds].append({**family.values(opcode), "name": opcode.variant.instruction.name})
     if not all(opcodes.values()):
         return "true" if opcodes[True] else "false"

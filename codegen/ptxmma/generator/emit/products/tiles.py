@@ -15,7 +15,7 @@ from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 def values(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> dict[str, Any]:
     """The values for matrices in shared memory; no ``descriptor`` where products read none, no ``tiles`` where they read no type so."""
-    operands = [operand for opcode in family.callable for form in opcode.forms for operand in form.operands]
+    operands = [operand for opcode in family.callable for operand in opcode.operands]
     sides = {operand.of for operand in operands if operand.kind == "shared-descriptor"}
     if spec.shared_memory is None or not sides:
         return {"descriptor": "", "tiles": None}
