@@ -106,7 +106,6 @@ def image(memory: SharedMemory, title: str, notes: Sequence[str], corner: str, s
                     cols=[edge(range(step * unit, step * unit + step, step))[0] for unit in across],
                     colours=[[tint[line][unit] for unit in across] for line in down],
                     tops=[[str(addresses[line][unit]) for unit in across] for line in down],
-                    labels=[],
                     cell=WIDE_CELL,
                 )
             )
@@ -131,7 +130,6 @@ def in_memory(memory: SharedMemory, addresses: Sequence[Sequence[int]], step: in
                 cols=[f"+{byte}" for byte in per_line],
                 colours=[[colours[at[0]][at[1]] if at else BLANK for at in row] for row in inside],
                 tops=[[f"{at[0]},{step * at[1]}" if at else "" for at in row] for row in inside],
-                labels=[],
                 cell=WIDE_CELL,
             )
         )
@@ -175,7 +173,6 @@ def way(box: BoxGeometry, at: Sequence[int], layout: Geometry, d: Operand, lines
         cols=edge(columns),
         colours=[[BLANK if here is None else colours[here[0]][here[1]] for here in line] for line in inside],
         tops=[["" if here is None else names[here[0]][here[1]] for here in line] for line in inside],
-        labels=[],
         cell=WIDE_CELL,
     )
     matrix = Panel(
@@ -185,7 +182,6 @@ def way(box: BoxGeometry, at: Sequence[int], layout: Geometry, d: Operand, lines
         cols=edge(units),
         colours=colours,
         tops=[[str(address) for address in line] for line in addresses],
-        labels=[],
         cell=WIDE_CELL,
     )
     holders = [[d.locate(row, col) for col in range(d.cols)] for row in range(lines)]

@@ -13,6 +13,8 @@ from ptxmma.model import Granularity, Layout
 #: Columns and chunks that an example of sparse storage has at most; the strength of its colours.
 _EXAMPLE, _CHUNKS = 16, 4
 _STRONG = 2
+#: The width of a cell with the bits of a field.
+_WIDE = 40
 
 
 def operand(shown: Operand) -> str:
@@ -33,79 +35,60 @@ def operand(shown: Operand) -> str:
 def metadata(layout: Layout) -> str:
     """Draw the bits of a thread's register that describe each chunk of each row; a panel for each selector."""
     width, selectors = layout.steps.get("bit", 1), 1 << layout.map.inputs["selector"]
-    lanes, places = layout.map.runs("lane"), layout.map.runs("bit")
     fields = [f"[{width * field + width - 1}:{width * field}]" for field in range(1 << layout.map.outputs["bit"])]
     cols = range(layout.axes["chunk"])
-    panels = []
-    for selector in range(selectors):
-        for rows in cut(layout.rows, 1, PANEL):
-            owners = output_grid(lanes, ("row", rows), ("chunk", cols), selector=selector)
-            places_there = output_grid(places, ("row", rows), ("chunk", cols), selector=selector)
-            panels.append(
-                Panel(
-                    head=f"selector {selector}" if selectors > 1 else "",
-                    corner="row \\ chunk",
-                    rows=edge(rows),
-                    cols=edge(cols),
-                    colours=owners,
-                    tops=[[f"T{owner}" for owner in line] for line in owners],
-                    labels=[[fields[field] for field in line] for line in places_there],
-                    cell=40,
-                )
-            )
+    panels = [
+        _held(layout, f"selector {selector}" if selectors > 1 else "", {"row": rows, "chunk": cols}, {"selector": selector}, "bit", fields)
+        for selector in range(selectors)
+        for rows in cut(layout.rows, 1, PANEL)
+    ]
     title = f"Metadata: {layout.rows} rows{TIMES}{len(cols)} chunks"
     note = f"T1 {fields[0]}: in the register of thread 1, bits {fields[0][1:-1]} describe this chunk of this row."
-    return sheet(title, [note], panels)
+    return sheet(title, [note], [panel._replace(cell=_WIDE) for panel in panels])
 
 
 def addresses(layout: Layout) -> str:
     """Draw the thread that gives the address of each row of each matrix."""
     *others, down, across = ("", *layout.coordinates) if len(layout.coordinates) == 1 else layout.coordinates
-    rows, cols = range(layout.axes.get(down, 1)), range(layout.axes[across])
+    spans = {down: range(layout.axes.get(down, 1)), across: range(layout.axes[across])}
     panels = []
     for place in itertools.product(*(range(layout.axes[axis]) for axis in others)):
         fixed = dict(zip(others, place, strict=True))
-        owners = output_grid(layout.map.runs("lane"), (down, rows), (across, cols), **fixed)
-        panels.append(
-            Panel(
-                head=", ".join(f"{axis} {number}" for axis, number in fixed.items()),
-                corner=f"{down} \\ {across}" if down else across,
-                rows=edge(rows) if down else [""],
-                cols=edge(cols),
-                colours=owners,
-                tops=[[f"T{owner}" for owner in line] for line in owners],
-                labels=[],
-            )
-        )
+        panels.append(_held(layout, ", ".join(f"{axis} {number}" for axis, number in fixed.items()), spans, fixed))
     what = " of ".join(f"this {axis}" for axis in reversed(layout.coordinates))
     return sheet("Addresses", [f"T1: thread 1 gives the address of {what}. Other threads' addresses are ignored."], panels)
 
 
 def scales(layout: Layout) -> str:
     """Draw the byte of a thread's register that scales each block of each row; a panel for each pair of scale ids."""
-    lanes, bytes_ = layout.map.runs("lane"), layout.map.runs("byte")
     line, *_ = layout.axes  # "row" of A, "col" of B
-    rows, cols = range(layout.axes[line]), range(layout.axes["block"])
+    spans = {line: range(layout.axes[line]), "block": range(layout.axes["block"])}
+    labels = [f"byte {byte}" for byte in range(1 << layout.map.outputs["byte"])]
     panels = []
-    for thread_id in range(layout.axes["thread_id"]):
-        for byte_index in range(layout.axes["byte_id"]):
-            byte_id = byte_index * layout.steps.get("byte_id", 1)
-            owners = output_grid(lanes, (line, rows), ("block", cols), byte_id=byte_index, thread_id=thread_id)
-            places_there = output_grid(bytes_, (line, rows), ("block", cols), byte_id=byte_index, thread_id=thread_id)
-            panels.append(
-                Panel(
-                    head=f"byte-id {byte_id}, thread-id {thread_id}",
-                    corner=f"{line} \\ block",
-                    rows=edge(rows),
-                    cols=edge(cols),
-                    colours=owners,
-                    tops=[[f"T{owner}" for owner in line] for line in owners],
-                    labels=[[f"byte {byte}" for byte in line] for line in places_there],
-                )
-            )
+    for thread_id, number in itertools.product(range(layout.axes["thread_id"]), range(layout.axes["byte_id"])):
+        head = f"byte-id {number * layout.steps.get('byte_id', 1)}, thread-id {thread_id}"
+        panels.append(_held(layout, head, spans, {"byte_id": number, "thread_id": thread_id}, "byte", labels))
     matrix, lines = ("A", "rows") if line == "row" else ("B", "columns")
-    title = f"Scale factors of {matrix}: {len(rows)} {lines}{TIMES}{len(cols)} along K"
+    title = f"Scale factors of {matrix}: {layout.axes[line]} {lines}{TIMES}{layout.axes['block']} along K"
     return sheet(title, ["T1 byte 0: in the register of thread 1, the lowest byte is this scale factor."], panels)
+
+
+def _held(
+    layout: Layout, head: str, spans: dict[str, range], fixed: dict[str, int], coordinate: str = "", names: Sequence[str] = ()
+) -> Panel:
+    """The threads that hold the data of some rows and columns, each with the name of another coordinate where one has names."""
+    (down, rows), (across, cols) = spans.items()
+    owners = output_grid(layout.map.runs("lane"), (down, rows), (across, cols), **fixed)
+    places = output_grid(layout.map.runs(coordinate), (down, rows), (across, cols), **fixed) if names else []
+    return Panel(
+        head=head,
+        corner=f"{down} \\ {across}" if down else across,
+        rows=edge(rows) if down else [""],
+        cols=edge(cols),
+        colours=owners,
+        tops=[[f"T{owner}" for owner in line] for line in owners],
+        labels=[[names[place] for place in line] for line in places],
+    )
 
 
 def storage(pattern: Granularity) -> str:

@@ -55,7 +55,7 @@ class Panel(NamedTuple):
     cols: Sequence[str]
     colours: Sequence[Sequence[int]]
     tops: Sequence[Sequence[str]]
-    labels: Sequence[Sequence[str]]
+    labels: Sequence[Sequence[str]] = ()
     spans: Sequence[tuple[int, int, str]] = ()
     block: tuple[int, int] = (1, 1)  # columns and rows of cells that belong together: the elements of a register
     cell: int = CELL_WIDTH

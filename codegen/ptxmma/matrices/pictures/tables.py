@@ -48,7 +48,6 @@ def table(title: str, notes: Sequence[str], corner: str, rows: Sequence[str], co
                     cols=[cols[col] for col in across],
                     colours=[[cell.colour for cell in line] for line in part],
                     tops=[[xml(cell.text) for cell in line] for line in part],
-                    labels=[],
                     cell=width,
                 )
             )
