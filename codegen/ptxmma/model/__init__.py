@@ -43,10 +43,9 @@ from ptxmma.model.memory import (
 )
 from ptxmma.model.protocol import Definition, Lifecycle, Ordering, Protocol, ProxyAccess, Step, Transition
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
-from ptxmma.model.section import Section
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, SharedCapacity, Target, Throughput
+from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Section, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorKind, TensorLayout, UnknownPlace
 from ptxmma.model.tensor_map import BoxLimits, Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
 from ptxmma.model.tensor_product import (

@@ -15,10 +15,9 @@ from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
-from ptxmma.model.section import Section
 from ptxmma.model.space import REGISTERS, Space
 from ptxmma.model.sparsity import Choice, Granularity
-from ptxmma.model.target import Gpu, IsaVersion, SharedCapacity, Target, Throughput
+from ptxmma.model.target import Gpu, IsaVersion, Section, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts

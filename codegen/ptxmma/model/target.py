@@ -1,4 +1,4 @@
-"""Targets, PTX ISA versions, and the published peaks of chips."""
+"""Targets, PTX ISA versions with the sections of their manual, and the published peaks of chips."""
 
 from __future__ import annotations
 
@@ -88,3 +88,13 @@ class Throughput(Entry, frozen=True, kw_only=True):
     clock: Annotated[Positive, Meta(description="MHz")]  # the clock of the published numbers: 1410
     rates: Annotated[tuple[Rate, ...], SOME]
     source: Source
+
+
+class Section(Entry, frozen=True, kw_only=True):
+    """A section of the manual, with its number in each release that has it."""
+
+    title: Text  # "Matrix Shape"
+    numbers: Annotated[  # {"9.1": "9.7.14.1", "9.4": "9.7.16.1"}
+        dict[VersionText, Annotated[str, like(r"^[0-9]+(\.[0-9]+){2,}$", 'the number of a section, e.g. "9.7.14.1"')]],
+        Meta(min_length=1, description="the number in each release of the manual"),
+    ]

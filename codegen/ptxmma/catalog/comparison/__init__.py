@@ -10,9 +10,8 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxmma.catalog.comparison.differences import Difference
 from ptxmma.catalog.comparison.fact_changes import of_facts
-from ptxmma.catalog.comparison.instruction_changes import of_instructions
+from ptxmma.catalog.comparison.instruction_changes import Difference, of_instructions
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.model import Layout
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ptxmma.catalog.comparison.differences import Difference, shown
+from ptxmma.catalog.comparison.instruction_changes import Difference, shown
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.model import DescriptorField, SharedMemory, Spec, formula
 from ptxmma.model.formula import FormulaError

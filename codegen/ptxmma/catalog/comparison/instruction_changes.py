@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from ptxmma.catalog.comparison.differences import Difference, several, shown
+import msgspec
+
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Database, Layout
 from ptxmma.model.bitmap import domain
+
+#: A change without its subject: kind, text, and whether it breaks consumers.
+Difference = tuple[str, str, bool]
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence."""
+    if value is None or value == "":
+        return "nothing"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def several(values: Sequence[object]) -> str:
+    """Values in a sentence."""
+    if isinstance(values, range) and values:
+        return f"{values[0]}..{values[-1]}"
+    return " ".join(map(str, values)) or "none"
 
 
 def of_instructions(old: Catalog, new: Catalog) -> Iterator[tuple[str, Difference]]:

@@ -1,13 +1,15 @@
-"""The banner and the template environment that all emitters share."""
+"""The banner, the template environment, and the text of JSON that emitters share."""
 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import msgspec
 
 from ptxmma.catalog.instructions import Catalog
 
@@ -60,3 +62,19 @@ def source(name: str) -> str:
     loader = environment().loader
     assert loader is not None
     return loader.get_source(environment(), name)[0]
+
+
+def lines(value: Any, longest: int, indent: str = "") -> str:
+    """The value as JSON; a part longer than ``longest`` characters is broken into a line for each of its own parts."""
+    text = msgspec.json.encode(value).decode()
+    if len(text) <= longest or not isinstance(value, (dict, list, tuple)):
+        return text
+    inner = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {lines(part, longest, inner)}" for key, part in value.items()]
+        opening, closing = "{", "}"
+    else:
+        parts = [lines(part, longest, inner) for part in value]
+        opening, closing = "[", "]"
+    separator = f",\n{inner}"
+    return f"{opening}\n{inner}{separator.join(parts)}\n{indent}{closing}"

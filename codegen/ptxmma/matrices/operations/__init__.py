@@ -7,8 +7,7 @@ from ptxmma.matrices.operations.compress import Compress, Decompress
 from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, CopyBox, Prefetch, Shift, Synchronise, TensorCopy
 from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
-from ptxmma.matrices.operations.tensor_transfer import TensorCompress, TensorLoad, TensorReduce, TensorStore
-from ptxmma.matrices.operations.transfer import Load, Store, Transpose
+from ptxmma.matrices.operations.transfer import Load, Store, TensorCompress, TensorLoad, TensorReduce, TensorStore, Transpose
 
 __all__ = ["OPERATIONS", "Operation", "operation"]
 

@@ -15,8 +15,7 @@ from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output
 from ptxmma.generator.emit.database import script
-from ptxmma.generator.emit.json_text import lines
-from ptxmma.generator.emit.templating import banner
+from ptxmma.generator.emit.templating import banner, lines
 from ptxmma.model import Database
 
 _FOLDER = "generated/database"

@@ -21,7 +21,7 @@ from ptxmma.catalog.names.links import first_matrix
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import matrices
 from ptxmma.catalog.variants import each_number
-from ptxmma.generator.emit import json_text
+from ptxmma.generator.emit import templating
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
 from ptxmma.generator.emit.javascript.shortening import Interned, condition, packed, runs, table, template, without_empty
 from ptxmma.generator.proven import attached, definitions
@@ -44,7 +44,7 @@ def texts(catalog: Catalog) -> tuple[str, str]:
     title = subjects["columns"].index("title")
     columns, *rows = ([*row[:title], *row[title + 1 :]] for row in (subjects["columns"], *subjects["rows"]))
     shown = data | {"subjects": {"columns": columns, "rows": rows}}
-    return json_text.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
+    return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
