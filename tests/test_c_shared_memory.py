@@ -283,12 +283,12 @@ def test_the_swizzle_of_a_tensor_map(cc: str, include: Path, tmp_path: Path) -> 
 
 
 def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
-    """The bits of Python's descriptor, or an error."""
+    """The bits of Python's descriptor, or an error; two of five places in each image, of which types of the same width have others."""
     outcomes = set()
-    for layout in _layouts():
+    for number, layout in enumerate(_layouts()):
         given = ctypes.byref(_Layout.of(layout))
         make = getattr(library, f"ptxmma_shared_{_FORMATS[layout.family].name}")
-        for at in (0.0, 0.25, 0.34, 0.5, 0.75):
+        for at in ((0.0, 0.25, 0.34, 0.5, 0.75) * 2)[number % 5 :][:2]:
             x, k = int(layout.x * at), int(layout.k * at)
             for x_extent, k_extent in itertools.product({layout.x - x, 8, 3}, {layout.k - k, 16, 5}):
                 descriptor = ctypes.c_uint64(7)

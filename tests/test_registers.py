@@ -1,4 +1,4 @@
-"""Matrices to registers and back: every element, field and scale factor is where the layouts say."""
+"""Matrices to registers and tensor memory and back: every element, field and scale factor is where the layouts say."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from ptxmma.catalog.instructions import Catalog, Instruction, UnknownInstruction
 from ptxmma.catalog.lookup import instruction
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata, Problem
+from ptxmma.catalog.operands.register_operand import RegisterOperand
 from ptxmma.catalog.operands.scales import Scales
+from ptxmma.catalog.products import resolution
 from ptxmma.generator import pipeline
 from ptxmma.matrices import scaling, sparse
 from ptxmma.model import COPY, ElementType
@@ -93,20 +95,6 @@ def _bits(array: Any) -> Array:
     return memory.view(f"u{memory.dtype.itemsize}")
 
 
-def _by_coords(operand: Operand, matrix: Array) -> Array:
-    """The registers of one tile, bit by bit from :meth:`Operand.coords`."""
-    assert operand.layout is not None
-    lane, i = np.indices((operand.layout.threads, operand.elements))
-    at = {"computation": operand.computation(lane, i)} | dict(zip(operand.axes, operand.coords(lane, i), strict=True))
-    row, col = (at.pop(axis) for axis in operand.layout.plane)
-    whole = _bits(matrix).reshape(-1, operand.rows, operand.cols)
-    several, *further = (at[axis] for axis in at if axis != "computation" or len(at) == 1)
-    assert not further
-    containers = whole[several, row, col].astype(np.uint64) << np.uint64(operand.shift)
-    single = containers[..., None] >> np.arange(operand.bits, dtype=np.uint64) & np.uint64(1)
-    return np.packbits(single.astype(np.uint8).reshape(len(lane), -1), axis=-1, bitorder="little")
-
-
 def test_the_operands_are_many() -> None:
     assert len(_OPERANDS) > 150
     assert {operand.element_type for operand in _OPERANDS} >= {
@@ -126,18 +114,6 @@ def test_the_operands_are_many() -> None:
     assert {_matrices(operand) for operand in _OPERANDS} >= {1, 2, 4}
     assert {operand.sizes.get(COPY, 1) for operand in _OPERANDS} == {1, 2, 4}
     assert {operand.cols for operand in _OPERANDS if operand.rows == 64} > {8, 256}
-
-
-def test_every_element_is_where_coords_says() -> None:
-    for operand in _OPERANDS:
-        matrix = _random(operand, _tile(operand))
-        registers = operand.pack(matrix)
-        assert operand.layout is not None
-        assert registers.shape == (operand.layout.threads, operand.registers)
-        assert np.array_equal(registers.view(np.uint8), _by_coords(operand, matrix)), operand
-        back = operand.unpack(registers)
-        assert back.dtype == matrix.dtype
-        assert np.array_equal(_bits(back), _bits(matrix)), operand
 
 
 def test_copies_are_written_and_the_first_is_read() -> None:
@@ -264,15 +240,6 @@ def test_orders_that_are_kept_cannot_be_written() -> None:
         assert not kept.flags.writeable
 
 
-def test_padding_bits_of_containers_are_written_zero_and_ignored() -> None:
-    operand = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32").operand("a")
-    assert (operand.bits, operand.shift) == (8, 2)
-    matrix = _random(operand, _tile(operand))
-    registers = operand.pack(matrix)
-    assert not (registers.view(np.uint8) & 0b11000011).any()
-    assert np.array_equal(_bits(operand.unpack(registers | np.uint32(0xC3C3C3C3))), _bits(matrix))
-
-
 def test_bits_serve_as_elements_and_as_registers() -> None:
     operand = _F16.operand("c")
     matrix = _random(operand, _tile(operand))
@@ -397,15 +364,6 @@ def test_arrays_with_a_meaning_of_their_own() -> None:
     assert type(elements.as_array(own)) is np.ndarray
 
 
-def test_a_made_up_family_is_packed_too() -> None:
-    toy = pipeline.read(Path(__file__).parent / "toy")
-    operands = list(_held_in_registers(toy))
-    assert operands
-    for operand in operands:
-        matrix = _random(operand, _tile(operand))
-        assert np.array_equal(operand.pack(matrix).view(np.uint8), _by_coords(operand, matrix))
-
-
 def _any(value: Any) -> Any:
     """An argument that the type checker would refuse."""
     return value
@@ -478,29 +436,6 @@ _METADATA = list({
 
 def _packed(metadata: Metadata, *shape: int, down: int = 1, tiles: int = 1) -> Array:
     return np.random.default_rng(1).integers(0, 256, (*shape, metadata.rows * down, metadata.chunks // 2 * tiles), np.uint8)
-
-
-def _field(packed: Array, row: int, chunk: int) -> int:
-    return int(packed[row, chunk // 2]) >> 4 * (chunk % 2) & 15
-
-
-def test_every_field_is_where_locate_says() -> None:
-    assert {metadata.layout.name for metadata in _METADATA} == {
-        layout.name for layout in _DATABASE.database.layouts if layout.kind == "metadata"
-    }
-    for metadata in _METADATA:
-        packed = _packed(metadata)
-        for selector in range(metadata.selectors):
-            expected = [0] * metadata.layout.threads
-            for row, chunk in itertools.product(range(metadata.rows), range(metadata.chunks)):
-                lane, bit, _ = metadata.locate(row, chunk, selector)
-                expected[lane] |= _field(packed, row, chunk) << bit
-            registers = metadata.pack(packed, selector, check=False)
-            assert registers.dtype == np.uint32
-            assert registers.tolist() == expected
-            noise = metadata.pack(_packed(metadata) ^ np.uint8(0x5A), (selector + 1) % metadata.selectors, check=False)
-            shared = registers | noise if metadata.selectors > 1 else registers
-            assert np.array_equal(metadata.unpack(shared, selector), packed), "other selectors' threads are not looked at"
 
 
 @given(data=st.data())
@@ -727,39 +662,9 @@ def _scaled() -> dict[str, Scales]:
 _SCALES = _scaled()
 
 
-def _by_row(scales: Scales, factors: Array) -> Array:
-    """The scale factors of one tile by row and block."""
-    return factors if scales.matrix == "a" else factors.T
-
-
 def _factors(scales: Scales, *shape: int, seed: int = 2) -> Array:
     codes = np.random.default_rng(seed).integers(0, 128, shape, np.uint8)
     return elements.typed(codes, scales.element)
-
-
-@pytest.mark.parametrize("name", sorted(_SCALES))
-def test_every_scale_factor_is_where_locate_says(name: str) -> None:
-    scales = _SCALES[name]
-    operand = next(each for each in _DATABASE.all() if each.variant.facts.get("stype")).operand(scales.operand)
-    assert operand.kind == "scale-data"
-    shared = np.zeros(32, np.uint32)
-    written = {}
-    for number, (byte_id, thread_id) in enumerate(itertools.product(scales.byte_ids, scales.thread_ids)):
-        factors = _factors(scales, *scales.shape, seed=number)
-        by_row = _by_row(scales, _bits(factors))
-        expected = bytearray(128)
-        for row, block in itertools.product(range(scales.rows), range(scales.blocks)):
-            lane, byte = scales.locate(row, block, byte_id=byte_id, thread_id=thread_id)
-            expected[4 * lane + byte] = int(by_row[row, block])
-        assert scales.pack(factors, byte_id, thread_id).tobytes() == bytes(expected)
-        before = shared.copy()
-        merged = scales.pack(factors, byte_id, thread_id, shared)
-        assert np.array_equal(shared, before), "the registers that were given stay as they are"
-        shared, written[byte_id, thread_id] = merged, factors
-    for (byte_id, thread_id), factors in written.items():
-        back = scales.unpack(shared, byte_id, thread_id)
-        assert back.dtype == factors.dtype
-        assert np.array_equal(_bits(back), _bits(factors)), "every set has a place of its own"
 
 
 @given(data=st.data())
@@ -824,6 +729,117 @@ _NEGATIVE[7, 2] = -2.0
 def test_bad_scale_factors_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+# --- every space ------------------------------------------------------------------------------------------------------------
+
+
+def _in_tensor_memory() -> Iterator[Operand]:
+    """An operand of N = 64 for each layout and type in tensor memory."""
+    seen = set()
+    for opcode in _DATABASE.all(lambda entry: entry.operation == resolution.OPERATION):
+        for product in (each for each in resolution.every(_DATABASE.database.spec, opcode.variant) if each.extents["n"] == 64):
+            for operand in (operand for form in Instruction(_DATABASE.database, product).forms for operand in form.operands):
+                if operand.tensor is not None and (key := (operand.tensor.layout.name, operand.element)) not in seen:
+                    seen.add(key)
+                    yield operand
+
+
+#: Every kind of operand with data, in every space, and those of a made-up family.
+_EVERY: list[Operand] = [*_OPERANDS, *_METADATA, *_SCALES.values(), *_in_tensor_memory()]
+_EVERY += _held_in_registers(pipeline.read(Path(__file__).parent / "toy"))
+
+
+def _data(operand: Operand) -> tuple[Array, Array, int]:
+    """Random data, their codes over the axes, and the bits of each."""
+    sizes = [operand.sizes[axis] for axis in _named(operand)]
+    element = None if isinstance(operand, Metadata) else operand.element
+    if element is None:
+        width = operand.width if isinstance(operand, Metadata) else operand.placed().unit
+        packed = np.random.default_rng(1).integers(0, 256, (sizes[0], sizes[1] * width // 8), np.uint8)
+        return packed, np.unpackbits(packed, axis=-1, bitorder="little").reshape(*sizes, width) @ (1 << np.arange(width)), width
+    if isinstance(operand, RegisterOperand):
+        matrix = _random(operand, _tile(operand))
+        return matrix, _bits(matrix).reshape(sizes), element.bits
+    # A matrix has its columns last; some bits of some types are always 0.
+    turned = _named(operand)[0] == "col"
+    own = element.exponent + element.mantissa if element.form == "float" and not element.sign else element.bits
+    codes = np.random.default_rng(2).integers(0, 1 << own, sizes[::-1] if turned else sizes, np.uint64)
+    if element.form == "sign-magnitude":
+        codes &= np.uint64(1 << element.bits - 1 | (1 << element.mantissa) - 1)
+    matrix = elements.typed(codes.astype(elements.bits_dtype(element)), element)
+    return matrix, _bits(matrix).T if turned else _bits(matrix), element.bits
+
+
+def _named(operand: Operand) -> list[str]:
+    """The axes of data: a product of several that are independent has its own, a copy has not."""
+    return [*(axis for axis in operand.apart if axis == "computation"), *operand.axes]
+
+
+def _places(operand: Operand, place: Any) -> tuple[Any, Any, Any]:
+    """Where the bits of parts lie: in which thread's registers or lane's cells, from which bit on; and the first of their container."""
+    if isinstance(operand, Metadata):
+        return place[0], place[1], place[1]
+    if isinstance(operand, Scales):
+        return place[0], 8 * place[1], 8 * place[1]
+    if isinstance(operand, RegisterOperand):
+        return place[0], place[1] * operand.bits + operand.shift, place[1] * operand.bits
+    assert operand.tensor is not None
+    low = place.column * operand.tensor.memory.cell + place.bit
+    return place.cta * operand.tensor.memory.most("lane") + place.lane, low, low - operand.tensor.shift
+
+
+def _selections(operand: Operand) -> Iterator[dict[str, int]]:
+    legal = {"selector": range(operand.selectors)} if isinstance(operand, Metadata) else operand.selections
+    yield from (dict(zip(legal, values, strict=True)) for values in itertools.product(*legal.values()))
+
+
+def test_every_part_is_at_its_places() -> None:
+    """In every space, with every selection: each part is at all its places, what else was there stays, and nothing else is read."""
+    for operand in _EVERY:
+        data, codes, width = _data(operand)
+        point, several = dict(zip(_named(operand), np.indices(codes.shape), strict=True)), np.arange(width, dtype=np.uint64)
+        for selected in _selections(operand):
+            held, before, container = _packed_over(operand, data, selected)
+            threads = before.size if before.ndim == 1 else before.size // before.shape[-1]
+            expected = np.unpackbits(before.reshape(threads, -1).view(np.uint8), axis=-1, bitorder="little")
+            own = np.zeros_like(expected, bool)
+            copies = [axis for axis in operand.apart if axis not in (*point, *selected)]
+            for numbers in itertools.product(*(range(operand.sizes[axis]) for axis in copies)):
+                named: dict[str, Any] = {**point, **dict(zip(copies, numbers, strict=True)), **selected}
+                place = operand.locate(**named)
+                row, low, first = (np.broadcast_to(each, codes.shape)[..., None] for each in _places(operand, place))
+                expected[row, first + np.arange(container)] = 0
+                expected[row, low + np.arange(width)] = codes[..., None].astype(np.uint64) >> several & np.uint64(1)
+                own[row, low + np.arange(width)] = True
+            made = np.unpackbits(held.reshape(threads, -1).view(np.uint8), axis=-1, bitorder="little")
+            assert np.array_equal(made, expected), (operand, selected)
+            noise = np.packbits(np.where(own, expected, 1 - expected), axis=-1, bitorder="little").view(held.dtype).reshape(held.shape)
+            for one in (held, noise):
+                back = operand.unpack(one, **selected)
+                assert back.dtype == data.dtype
+                assert np.array_equal(_bits(back), _bits(data)), (operand, selected)
+
+
+def _packed_over(operand: Operand, data: Array, selected: dict[str, int]) -> tuple[Array, Array, int]:
+    """Packed data, what was there before, and the bits of the container of each part, whose rest becomes zero."""
+    if isinstance(operand, Metadata):
+        held = operand.pack(data, **selected, check=False)
+        return held, np.zeros_like(held), operand.width
+    if isinstance(operand, RegisterOperand):
+        held = operand.pack(data)
+        return held, np.zeros_like(held), operand.bits
+    before = np.full_like(operand.pack(data, **selected), 0x5A5A5A5A)
+    if isinstance(operand, Scales):
+        return operand.pack(data, **selected, registers=before), before, 8
+    assert operand.tensor is not None
+    return operand.pack(data, before.copy(), **selected), before, min(operand.tensor.unit, operand.tensor.memory.cell)
+
+
+def test_every_layout_in_tensor_memory_is_there() -> None:
+    named = {operand.tensor.layout.name for operand in _EVERY if operand.tensor}
+    assert named == {layout.name for layout in _DATABASE.database.spec.tensor_layouts if not layout.name.startswith("copy_")}
+    assert {one.layout.name for one in _METADATA} == {each.name for each in _DATABASE.database.layouts if each.kind == "metadata"}
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------------
