@@ -120,7 +120,7 @@ def test_what_compilers_write_is_read(text: str) -> None:
         '.pragma "/*"; // mma.bad; */',
         ".reg .b32 mma; mov.b32 mma, 1; add.s32 mma , mma , mma;",
         "mma_loop: bra mma_loop; call mma_of_tiles, (mma_sync); mov.u32 wgmma_v.x, 1;",
-        "fence.acq_rel.gpu; fence.proxy.alias; fence.proxy.tensormap::generic.release.gpu; fence .acq_rel.gpu;",
+        "membar.gl; membar.proxy.alias; membar .gl; multimem.red.relaxed.gpu.global.add.u32 [%rd0], 1;",
         "mma: bra mma;",
         "barrier.sync 1, 128; barrier.cta.sync.aligned 0; memcp.sync;",
     ],

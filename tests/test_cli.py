@@ -273,7 +273,7 @@ def test_a_name_of_several_instructions_and_one_of_none() -> None:
     assert several.exit_code == 2
     assert "4 instructions are meant; say which: they differ in atype (f16, bf16, e4m3, e5m2)\n  mma.sync" in several.output
     # PTX and CuTe have these.
-    for text in ("discard.global.L2 [addr], 128;", "multimem.cp.async.bulk", "SM61_DP4A"):
+    for text in ("discard.global.L2 [addr], 128;", "applypriority", "SM61_DP4A"):
         none = CliRunner().invoke(main, ["show", text])
         assert none.exit_code == 2
         assert re.search(r"is not covered; covered are (\w+, )*ldmatrix, (\w+, )*mma, (\w+, )*stmatrix, ", none.output)

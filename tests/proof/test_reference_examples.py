@@ -75,7 +75,7 @@ mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {sum0, sum1, sum2, sum3}, {a0,
 7.3. After
 
 ptx
-fence.sc.cta;
+membar.cta;
 mma_of_another_kind a, b;
 add.s32 a, b, c;
 

@@ -80,7 +80,7 @@ class ProxyAccess(Entry, frozen=True, kw_only=True):
     """The proxy of an access to memory."""
 
     access: Text
-    proxy: Literal["async", "generic"]
+    proxy: Literal["async", "generic", "tensormap"]
     source: Source
 
 

@@ -97,6 +97,10 @@
 // barrier of the cluster.
 // A wait that returns true makes what came before the arrivals visible.
 // An mbarrier is invalidated before its memory is reused.
+// 1. request: One thread asks for the launch of a cluster that has not started to be cancelled.
+// 2. wait: Wait for the mbarrier that counts the 16 bytes.
+// 3. use: If it succeeded, the cluster does the work of the other one.
+// The response is complete after the wait.
 #pragma once
 
 #include "cuda/config.cuh"

@@ -17,18 +17,18 @@
  */
 #define PTXMMA_TARGETS_SM_90 UINT64_C(0x7fffff00)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6da00)
+#define PTXMMA_TARGETS_SM_100 UINT64_C(0x7ffffc00)
+#define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
 #define PTXMMA_TARGETS_SM_80 UINT64_C(0x7ffffff8)
 #define PTXMMA_TARGETS_SM_90_WITHOUT_SM_101 UINT64_C(0x7fff1f00)
 #define PTXMMA_TARGETS_SM_107F UINT64_C(0x300000)
-#define PTXMMA_TARGETS_SM_100 UINT64_C(0x7ffffc00)
 #define PTXMMA_TARGETS_SM_100_WITHOUT_SM_101 UINT64_C(0x7fff1c00)
 #define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F UINT64_C(0x1b61a00)
 #define PTXMMA_TARGETS_SM_100F_SM_101F UINT64_C(0x1b6d800)
 #define PTXMMA_TARGETS_SM_100F_SM_110F UINT64_C(0x1b61800)
-#define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
-#define PTXMMA_TARGETS_SM_100F_SM_101F_SM_120F UINT64_C(0x6db6d800)
-#define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
 #define PTXMMA_TARGETS_SM_70 UINT64_C(0x7fffffff)
+#define PTXMMA_TARGETS_SM_75 UINT64_C(0x7ffffffc)
+#define PTXMMA_TARGETS_SM_90A_SM_100F_SM_110F_SM_120F UINT64_C(0x6db61a00)
 #define PTXMMA_TARGETS_SM_89 UINT64_C(0x7fffff80)
 #define PTXMMA_TARGETS_SM_120F UINT64_C(0x6c000000)
 #define PTXMMA_TARGETS_SM_100A_SM_101A_SM_110A UINT64_C(0x1009000)
@@ -53,6 +53,9 @@
 #define PTXMMA_FAMILY_griddepcontrol "griddepcontrol"
 #define PTXMMA_EXTENTS_griddepcontrol ""
 #define PTXMMA_TYPES_griddepcontrol ""
+#define PTXMMA_FAMILY_clusterlaunchcontrol "clusterlaunchcontrol"
+#define PTXMMA_EXTENTS_clusterlaunchcontrol ""
+#define PTXMMA_TYPES_clusterlaunchcontrol ""
 #define PTXMMA_FAMILY_cp_async "cp.async"
 #define PTXMMA_EXTENTS_cp_async "least"
 #define PTXMMA_TYPES_cp_async ""
@@ -62,6 +65,12 @@
 #define PTXMMA_FAMILY_cp_async_bulk_tensor "cp.async.bulk.tensor"
 #define PTXMMA_EXTENTS_cp_async_bulk_tensor "dim"
 #define PTXMMA_TYPES_cp_async_bulk_tensor ""
+#define PTXMMA_FAMILY_fence "fence"
+#define PTXMMA_EXTENTS_fence ""
+#define PTXMMA_TYPES_fence ""
+#define PTXMMA_FAMILY_fence_proxy "fence.proxy"
+#define PTXMMA_EXTENTS_fence_proxy ""
+#define PTXMMA_TYPES_fence_proxy ""
 #define PTXMMA_FAMILY_ldmatrix "ldmatrix"
 #define PTXMMA_EXTENTS_ldmatrix "rows cols num stored packed"
 #define PTXMMA_TYPES_ldmatrix "type"
@@ -113,15 +122,15 @@
 #define PTXMMA_FAMILY_tcgen05_st "tcgen05.st"
 #define PTXMMA_EXTENTS_tcgen05_st "lanes span n"
 #define PTXMMA_TYPES_tcgen05_st "element"
+#define PTXMMA_FAMILY_tensormap "tensormap"
+#define PTXMMA_EXTENTS_tensormap ""
+#define PTXMMA_TYPES_tensormap ""
 #define PTXMMA_FAMILY_wgmma "wgmma"
 #define PTXMMA_EXTENTS_wgmma "m n k"
 #define PTXMMA_TYPES_wgmma "dtype atype btype"
 #define PTXMMA_FAMILY_wgmma_sp "wgmma.sp"
 #define PTXMMA_EXTENTS_wgmma_sp "m n k"
 #define PTXMMA_TYPES_wgmma_sp "dtype atype btype"
-#define PTXMMA_FAMILY_fence_proxy "fence.proxy"
-#define PTXMMA_EXTENTS_fence_proxy ""
-#define PTXMMA_TYPES_fence_proxy ""
 #define PTXMMA_FAMILY_wmma "wmma"
 #define PTXMMA_EXTENTS_wmma "m n k"
 #define PTXMMA_TYPES_wmma "type dtype atype btype ctype"
@@ -133,9 +142,12 @@ typedef enum ptxmma_variant {
 #include "variants/elect.def"
 #include "variants/setmaxnreg.def"
 #include "variants/griddepcontrol.def"
+#include "variants/clusterlaunchcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
 #include "variants/cp_async_bulk_tensor.def"
+#include "variants/fence.def"
+#include "variants/fence_proxy.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
@@ -153,9 +165,9 @@ typedef enum ptxmma_variant {
 #include "variants/tcgen05_mma_ws.def"
 #include "variants/tcgen05_mma_ws_sp.def"
 #include "variants/tcgen05_st.def"
+#include "variants/tensormap.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
-#include "variants/fence_proxy.def"
 #include "variants/wmma.def"
 #undef PTXMMA_VARIANT
   PTXMMA_VARIANT_COUNT
@@ -192,9 +204,12 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/elect.def"
 #include "variants/setmaxnreg.def"
 #include "variants/griddepcontrol.def"
+#include "variants/clusterlaunchcontrol.def"
 #include "variants/cp_async.def"
 #include "variants/cp_async_bulk.def"
 #include "variants/cp_async_bulk_tensor.def"
+#include "variants/fence.def"
+#include "variants/fence_proxy.def"
 #include "variants/ldmatrix.def"
 #include "variants/stmatrix.def"
 #include "variants/movmatrix.def"
@@ -212,9 +227,9 @@ PTXMMA_HOST_FN const ptxmma_variant_info *ptxmma_describe_variant(ptxmma_variant
 #include "variants/tcgen05_mma_ws.def"
 #include "variants/tcgen05_mma_ws_sp.def"
 #include "variants/tcgen05_st.def"
+#include "variants/tensormap.def"
 #include "variants/wgmma.def"
 #include "variants/wgmma_sp.def"
-#include "variants/fence_proxy.def"
 #include "variants/wmma.def"
   };
 #undef PTXMMA_VARIANT

@@ -68,6 +68,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_100_PTX_8_6 0
+#define PTXMMA_SM_100_PTX_9_1 0
 #define PTXMMA_SM_100_PTX_9_3 0
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
 #define PTXMMA_SM_107A_PTX_9_4 0
@@ -76,8 +77,10 @@
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1 0
 #define PTXMMA_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_120F_PTX_9_1 0
+#define PTXMMA_SM_70_PTX_6_0 0
 #define PTXMMA_SM_70_PTX_6_3 0
 #define PTXMMA_SM_70_PTX_6_4 0
+#define PTXMMA_SM_70_PTX_7_5 0
 #define PTXMMA_SM_70_PTX_7_8 0
 #define PTXMMA_SM_72_PTX_6_3 0
 #define PTXMMA_SM_72_PTX_7_8 0
@@ -99,12 +102,15 @@
 #define PTXMMA_SM_90A_PTX_8_2 0
 #define PTXMMA_SM_90A_PTX_8_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
 #define PTXMMA_SM_90_PTX_7_8 0
 #define PTXMMA_SM_90_PTX_8_0 0
+#define PTXMMA_SM_90_PTX_8_3 0
 #define PTXMMA_SM_90_PTX_8_6 0
+#define PTXMMA_SM_90_PTX_9_1 0
 #define PTXMMA_SM_90_PTX_9_2 0
 #define PTXMMA_SM_90_PTX_9_3 0
 #define PTXMMA_SM_90_PTX_9_4 0
@@ -124,6 +130,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_107A_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
@@ -132,8 +139,10 @@
 #define PTXMMA_SM_120A_SM_121A_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_6_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_7_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_72_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
@@ -155,12 +164,15 @@
 #define PTXMMA_SM_90A_PTX_8_2_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_8_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_9_2_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
@@ -359,6 +371,16 @@
 #define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 1301)
+#define PTXMMA_SM_100_PTX_9_1 0
+#define PTXMMA_SM_100_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
+#elif (PTXMMA_PASS >= 1000 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_100_PTX_9_1 1
+#else
+#define PTXMMA_SM_100_PTX_9_1 0
+#define PTXMMA_SM_100_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1303)
 #define PTXMMA_SM_100_PTX_9_3 0
 #define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.3: compile with CUDA 13.3 or newer")
@@ -460,6 +482,16 @@
 #define PTXMMA_SM_120F_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_120f: compile with -gencode arch=compute_120f,code=sm_120f")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 900)
+#define PTXMMA_SM_70_PTX_6_0 0
+#define PTXMMA_SM_70_PTX_6_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.0: compile with CUDA 9.0 or newer")
+#elif PTXMMA_PASS >= 700
+#define PTXMMA_SM_70_PTX_6_0 1
+#else
+#define PTXMMA_SM_70_PTX_6_0 0
+#define PTXMMA_SM_70_PTX_6_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1000)
 #define PTXMMA_SM_70_PTX_6_3 0
 #define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 6.3: compile with CUDA 10.0 or newer")
@@ -478,6 +510,16 @@
 #else
 #define PTXMMA_SM_70_PTX_6_4 0
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1105)
+#define PTXMMA_SM_70_PTX_7_5 0
+#define PTXMMA_SM_70_PTX_7_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.5: compile with CUDA 11.5 or newer")
+#elif PTXMMA_PASS >= 700
+#define PTXMMA_SM_70_PTX_7_5 1
+#else
+#define PTXMMA_SM_70_PTX_7_5 0
+#define PTXMMA_SM_70_PTX_7_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1108)
@@ -702,6 +744,19 @@
 #define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 1203)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.3: compile with CUDA 12.3 or newer")
+#elif PTXMMA_PASS == 902 || (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1011 && PTXMMA_PASS <= 1012) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1010 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_90a or sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a"); }
+#else
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3 0
+#define PTXMMA_SM_90A_SM_100F_SM_101F_SM_120F_PTX_8_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90a or sm_100f or sm_101f or sm_120f: compile with -gencode arch=compute_90a,code=sm_90a")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1303)
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3 0
 #define PTXMMA_SM_90A_SM_100F_SM_110F_PTX_9_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.3: compile with CUDA 13.3 or newer")
@@ -761,6 +816,16 @@
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
+#if !(PTXMMA_TOOLKIT >= 1203)
+#define PTXMMA_SM_90_PTX_8_3 0
+#define PTXMMA_SM_90_PTX_8_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.3: compile with CUDA 12.3 or newer")
+#elif PTXMMA_PASS >= 900
+#define PTXMMA_SM_90_PTX_8_3 1
+#else
+#define PTXMMA_SM_90_PTX_8_3 0
+#define PTXMMA_SM_90_PTX_8_3_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
 #if !(PTXMMA_TOOLKIT >= 1207)
 #define PTXMMA_SM_90_PTX_8_6 0
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.6: compile with CUDA 12.7 or newer")
@@ -769,6 +834,16 @@
 #else
 #define PTXMMA_SM_90_PTX_8_6 0
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1301)
+#define PTXMMA_SM_90_PTX_9_1 0
+#define PTXMMA_SM_90_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.1: compile with CUDA 13.1 or newer")
+#elif (PTXMMA_PASS >= 900 && PTXMMA_PASS <= 1002) || PTXMMA_PASS >= 1030
+#define PTXMMA_SM_90_PTX_9_1 1
+#else
+#define PTXMMA_SM_90_PTX_9_1 0
+#define PTXMMA_SM_90_PTX_9_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1302)

@@ -6,6 +6,14 @@
 // cp.async.bulk.wait_group: Wait until at most N of the newest bulk groups are pending; executed by a
 // thread (PTX ISA 9.7.9.27.2.2).
 // - N: groups that may still be pending
+// fence.proxy.alias: Order accesses to one place in memory by different virtual addresses; executed by
+// a thread (PTX ISA 9.7.13.4).
+// fence.proxy.tensormap::generic.release: Publish changes of tensor maps to copies; executed by a
+// thread (PTX ISA 9.7.13.4).
+// fence.proxy.tensormap::generic.acquire: Order the changes of a tensor map before its use by copies;
+// executed by a thread (PTX ISA 9.7.13.4).
+// - addr: the tensor map in global memory
+// - size: bytes of the tensor map
 // wgmma.fence: Order register accesses before wgmma.mma_async; executed by a warpgroup (PTX ISA
 // 9.7.15.7.1).
 // wgmma.commit_group: Make a group of the uncommitted wgmma.mma_async operations; executed by a
@@ -70,6 +78,17 @@
 // The source may be written again after a wait with .read, or without.
 // The destination is complete after a wait without .read.
 // Completion, once observed, includes a fence between the async and the generic proxy.
+// 1. change: A thread changes fields of a tensor map in shared or global memory.
+// 2. publish: That thread publishes a map in global memory; tensormap.cp_fenceproxy copies one from
+// shared memory and publishes it, too.
+// 3. acquire: The thread that uses the map acquires its 128 bytes, after it has seen the publication.
+// 4. use: Now its copies read the changed map.
+// The release by the thread that changed the map comes before, and something that orders the two
+// threads between them.
+// 1. order: Between an access to the data and the access that tells another thread of it, or between
+// that and the data.
+// 2. order aliases: Between accesses to one place in memory by two virtual addresses.
+// The other thread has a fence, too, between what tells it and the data.
 #pragma once
 
 #include "config.cuh"
@@ -164,6 +183,121 @@ PTXMMA_FUNCTION fence_proxy_async_shared_cluster()
 }
 #else
 PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// PTX ISA 7.5, sm_70 or newer
+
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_alias()
+#ifndef PTXMMA_SM_70_PTX_7_5_ABSENT
+{
+  asm volatile("fence.proxy.alias;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_70_PTX_7_5_ABSENT
+#endif
+
+// PTX ISA 8.3, sm_90 or newer
+
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_release_cta()
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  asm volatile("fence.proxy.tensormap::generic.release.cta;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_release_cluster()
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  asm volatile("fence.proxy.tensormap::generic.release.cluster;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_release_gpu()
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  asm volatile("fence.proxy.tensormap::generic.release.gpu;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+template <class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_release_sys()
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  asm volatile("fence.proxy.tensormap::generic.release.sys;" : :
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+// [addr], size
+template <int size = 128, class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_acquire_cta(const void* addr)
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  PTXMMA_ONE_OF(size, 128);
+  asm volatile("fence.proxy.tensormap::generic.acquire.cta [%0], %1;" :
+    : "l"(addr), "n"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+// [addr], size
+template <int size = 128, class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_acquire_cluster(const void* addr)
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  PTXMMA_ONE_OF(size, 128);
+  asm volatile("fence.proxy.tensormap::generic.acquire.cluster [%0], %1;" :
+    : "l"(addr), "n"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+// [addr], size
+template <int size = 128, class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_acquire_gpu(const void* addr)
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  PTXMMA_ONE_OF(size, 128);
+  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], %1;" :
+    : "l"(addr), "n"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
+#endif
+
+// [addr], size
+template <int size = 128, class Use = void>
+PTXMMA_FUNCTION fence_proxy_tensormap_generic_acquire_sys(const void* addr)
+#ifndef PTXMMA_SM_90_PTX_8_3_ABSENT
+{
+  PTXMMA_ONE_OF(size, 128);
+  asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], %1;" :
+    : "l"(addr), "n"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_3_ABSENT
 #endif
 
 // PTX ISA 8.0, sm_90a
