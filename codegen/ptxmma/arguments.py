@@ -57,6 +57,6 @@ def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
     raise ValueError(f"unknown {what} {value!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(names)}"))
 
 
-def shortened(text: str, most: int = 200) -> str:
-    """A text shortened for messages: cut after ``most`` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def shortened(text: str) -> str:
+    """A text shortened for messages: cut after 200 characters."""
+    return text if len(text) <= 200 else f"{text[:197]}..."

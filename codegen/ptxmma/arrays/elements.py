@@ -118,12 +118,12 @@ def bits(value: Any, itemsize: int, what: str) -> Array:
     return array.view(f"u{itemsize}")
 
 
-def like(result: Array, given: Any) -> Any:
-    """``result`` as what the caller gave: a tensor on the same memory if that was a tensor.
+def like(result: Array, *given: Any) -> Any:
+    """``result`` as what the caller gave: a tensor on the same memory if one of that was a tensor.
 
     Where torch does not have the dtype, or has no more than its name, as for the 4-bit integers, the tensor is one of the bits.
     """
-    if not is_tensor(given):
+    if not any(map(is_tensor, given)):
         return result
     import torch
 

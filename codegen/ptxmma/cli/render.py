@@ -93,12 +93,11 @@ def wrapped(line: str) -> str:
     return textwrap.fill(line, width, subsequent_indent=" " * indent, drop_whitespace=True, break_long_words=False, break_on_hyphens=False)
 
 
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     """Rich's console: in a terminal with its width and colours, elsewhere with neither; respects ``NO_COLOR``."""
     from rich.console import Console
 
-    file = sys.stderr if stderr else sys.stdout
-    return Console(file=file, width=None if file.isatty() else _ENDLESS, highlight=False, markup=False, emoji=False)
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _ENDLESS, highlight=False, markup=False, emoji=False)
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:

@@ -181,13 +181,13 @@ def product_operands(instruction: Instruction) -> ProductOperands:
     )
 
 
-def scale_blocks(instruction: Instruction, part: Part) -> tuple[ElementType, int]:
+def scale_blocks(instruction: Instruction, matrix: str) -> tuple[ElementType, int]:
     """The type of the scale factors of A or B, wherever they lie, and the blocks in which K of one instruction is cut."""
-    if not isinstance(instruction.variant, Product):
-        layout = instruction.scales(product_operands(instruction).multiplicand(part).name)
-        return layout.element, layout.blocks
     spec, variant = instruction.database.spec, instruction.variant
-    return layouts.element_type(spec, str(variant.facts["stype"])), resolution.numbers(spec, variant, part.of)["blocks"]
+    if matrix in ("a", "b") and isinstance(variant, Product) and variant.choice.block:
+        return layouts.element_type(spec, str(variant.facts["stype"])), resolution.numbers(spec, variant, matrix)["blocks"]
+    factors = instruction.scales(matrix)
+    return factors.element, factors.blocks
 
 
 def arguments(instruction: Instruction, parameters: Mapping[str, Part]) -> dict[str, str]:

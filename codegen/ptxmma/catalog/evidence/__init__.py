@@ -67,7 +67,6 @@ class Evidence(Entry, frozen=True, kw_only=True):
     differing: tuple[str, ...] = ()
     atoms: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
-    origin: str = ""
 
     @property
     def status(self) -> str:

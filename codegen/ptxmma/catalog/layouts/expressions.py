@@ -11,12 +11,10 @@ from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap, Run
 
 
-def gather(
-    bit_map: BitMap, output: str, names: Mapping[str, str] | None = None, zeros: Mapping[str, int] | None = None, drop: int = 0
-) -> str:
+def gather(bit_map: BitMap, output: str, zeros: Mapping[str, int] | None = None, drop: int = 0) -> str:
     """The expression of one output over the inputs, e.g. ``(lane >> 2) | ((i & 2) << 2)``.
 
-    ``names`` renames inputs.  Terms come in the order of the output's bits, highest first, as one reads a number.  ``zeros`` says how
+    Terms come in the order of the output's bits, highest first, as one reads a number.  ``zeros`` says how
     many bits lie below a field that the map leaves out since they are always 0: ``{"field": 2}`` where the program counts bits
     and the map fields of four bits, as input or as output.  ``drop`` forgets that many low bits of the map's output.
     """
@@ -27,7 +25,7 @@ def gather(
         if cut < run.width:
             below = zeros.get(run.name, 0)
             run = Run(run.name, run.source + cut + below, run.width - cut, run.target + cut + zeros.get(output, 0))
-            terms.append(_term(run, bit_map.inputs[run.name] + below, (names or {}).get(run.name, run.name)))
+            terms.append(_term(run, bit_map.inputs[run.name] + below, run.name))
     if not terms:
         return "0"
     if len(terms) == 1:

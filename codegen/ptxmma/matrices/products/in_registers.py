@@ -225,8 +225,7 @@ def multiply(
         value, _ = matrices.integers(saturate=saturates)
         bounds = {MANUAL: np.zeros(value.shape)}
         d = value.astype(elements.dtype(operands.product.result_type))
-    tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
-    return Emulated(instruction, elements.like(operands.product.d.pack(d), tensor), value, bounds.pop(MANUAL), bounds)
+    return Emulated(instruction, elements.like(operands.product.d.pack(d), a, b, c), value, bounds.pop(MANUAL), bounds)
 
 
 def _form(instruction: Instruction, a: Any) -> OperandForm:

@@ -133,9 +133,8 @@ def multiply(
     value = terms.value if terms is not None else multiplied.integers(saturate=saturate)[0]
     sums = value if unwritten is None else np.where(unwritten, before, value)
     result = rounded(sums, product.result_type)
-    tensor = next((operand for operand in (a, b, d) if elements.is_tensor(operand)), None)
     after = _shifted(instruction, a) if instruction.qualifiers.get("ashift") else None
-    return TensorEmulated(instruction, elements.like(result, tensor), sums, terms, unwritten, after)
+    return TensorEmulated(instruction, elements.like(result, a, b, d), sums, terms, unwritten, after)
 
 
 def _shifted(instruction: Instruction, a: Any) -> Any:

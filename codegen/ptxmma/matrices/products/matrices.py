@@ -63,7 +63,7 @@ def read(instruction: Instruction, given: Mapping[Part, Any], addend: str) -> di
     for part, shape in ((A, (rows, depth)), (B, (depth, columns))):
         if given[scales_of(part)] is None:
             continue
-        name, (element, blocks) = _NAMES[scales_of(part)], scale_blocks(instruction, part)
+        name, (element, blocks) = _NAMES[scales_of(part)], scale_blocks(instruction, part.of)
         block = k // blocks
         count = -(-depth // block)
         wanted = (rows, count) if part == A else (count, columns)
@@ -126,7 +126,7 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
         scales = {}
         for part, axis in ((A, -1), (B, -2)):
             if (factors := given.get(scales_of(part))) is not None:
-                _, blocks = scale_blocks(instruction, part)
+                _, blocks = scale_blocks(instruction, part.of)
                 each = np.repeat(factors, instruction.extents["k"] // blocks, axis=axis)
                 scales[part] = each[..., : a.shape[-1]] if part == A else each[..., : b.shape[-2], :]
         return cls(instruction, bits, kept, given[ADDEND], scales, negated)
@@ -141,7 +141,7 @@ class Matrices(msgspec.Struct, frozen=True, eq=False, dict=True):
         factors = Factors.of(self.bits[part], self.operands.multiplicand(part).element, int(self._sign(part)))
         if part not in self.scales:
             return factors
-        return factors.times(Factors.of(self.scales[part], scale_blocks(self.instruction, part)[0]))
+        return factors.times(Factors.of(self.scales[part], scale_blocks(self.instruction, part.of)[0]))
 
     def _sign(self, part: Part) -> float:
         """-1 for a multiplicand that is negated, else 1."""

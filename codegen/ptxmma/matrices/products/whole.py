@@ -153,8 +153,7 @@ def matmul(
         value, passing = matrices.integers(saturate=saturates)
         bounds = {MANUAL: np.where(passing, np.inf, 0)}  # which sum saturates depends on the order
         d = value.astype(elements.dtype(operands.result_type))
-    tensor = next((operand for operand in (a, b, c) if elements.is_tensor(operand)), None)
-    return Product(known, elements.like(d, tensor), value, bounds.pop(MANUAL), bounds)
+    return Product(known, elements.like(d, a, b, c), value, bounds.pop(MANUAL), bounds)
 
 
 def _parts(instruction: Instruction, depth: int, split_k: int) -> list[list[slice]]:

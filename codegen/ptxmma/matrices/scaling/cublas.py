@@ -15,7 +15,7 @@ from ptxmma.arrays.elements import Array
 from ptxmma.arrays.shapes import not_empty
 from ptxmma.arrays.tiling import Tiling
 from ptxmma.catalog.lookup import instruction
-from ptxmma.matrices.scaling.tensor_memory import blocks_of_cell, of_lines
+from ptxmma.matrices.scaling.tensor_memory import blocks_of_cell, check_axis, of_lines, turned
 from ptxmma.model.bitmap import BitMap
 
 _BYTE = 8
@@ -37,7 +37,8 @@ def to_cublas(scales: Any, axis: int = -1) -> Any:
     Raises:
         ValueError: no matrix, a type that is not of 8 bits, or another axis.
     """
-    codes = _turned(_checked(scales, "scales"), axis)
+    check_axis(axis)
+    codes = turned(_checked(scales, "scales"), axis)
     *batch, rows, blocks = codes.shape
     tile, height, width = _tile()
     whole = elements.extended(codes, (*batch, -(-rows // height) * height, -(-blocks // width) * width))
@@ -56,19 +57,20 @@ def from_cublas(packed: Any, shape: Sequence[int], axis: int = -1) -> Any:
     Raises:
         ValueError: another size than these scale factors have, a type that is not of 8 bits, or another axis.
     """
+    check_axis(axis)
     codes = _checked(packed, "packed", least=1)
     *batch, size = codes.shape
     sizes = tuple(integer("shape", extent) for extent in shape)
-    turned = sizes[-2:] if _along(axis) == -1 else sizes[:-3:-1]
     if len(sizes) < 2 or min(sizes) < 1 or sizes[:-2] not in ((), tuple(batch)):
         raise ValueError(f"shape {sizes} is not that of scale factors, (..., rows, blocks) or the last two of these sizes")
+    lines, blocks = sizes[-2:] if axis == -1 else sizes[:-3:-1]
     tile, height, width = _tile()
-    down, across = -(-turned[0] // height), -(-turned[1] // width)
+    down, across = -(-lines // height), -(-blocks // width)
     if size != (bytes_ := down * across * height * width):
         raise ValueError(f"packed has shape {codes.shape}; scale factors of shape {sizes} take {bytes_} bytes")
     grid = codes.reshape(*batch, down, across, 1, height * width)
-    whole = tile.unpack(grid, codes.dtype)[..., 0, : turned[0], : turned[1]]
-    return elements.like(np.ascontiguousarray(_turned(whole, axis)), packed)
+    whole = tile.unpack(grid, codes.dtype)[..., 0, :lines, :blocks]
+    return elements.like(np.ascontiguousarray(turned(whole, axis)), packed)
 
 
 @functools.cache
@@ -93,14 +95,3 @@ def _checked(given: Any, what: str, least: int = 2) -> Array:
         raise ValueError(f"{what} has dtype {array.dtype} and shape {array.shape}; it has {least} dimensions or more, of a type of 8 bits")
     not_empty(array, what)
     return array
-
-
-def _along(axis: int) -> int:
-    if axis not in (-1, -2):
-        raise ValueError(f"axis = {axis}: the blocks of scale factors lie along axis -1, as for A, or -2, as for B")
-    return axis
-
-
-def _turned(array: Array, axis: int) -> Array:
-    """The matrix with its blocks along the last axis, and back."""
-    return array if _along(axis) == -1 else array.swapaxes(-1, -2)

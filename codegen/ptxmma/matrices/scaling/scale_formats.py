@@ -9,7 +9,7 @@ import msgspec
 from ptxmma.arguments import integer
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import DatabaseLike, Instruction, catalog
-from ptxmma.catalog.products import resolution
+from ptxmma.matrices.product_operands import scale_blocks
 from ptxmma.model import ElementType
 
 
@@ -73,18 +73,9 @@ def of(instruction: Instruction, operand: str = "a") -> Format:
         ValueError: the instruction has no scale factors for that operand, or does not state its shape and types.
     """
     spec = instruction.database.spec
-    scale, blocks = _factors(instruction, operand)
+    scale, blocks = scale_blocks(instruction, operand)
     element = layouts.element_type(spec, instruction.matrix_types[operand])
     return Format(element, scale, instruction.extents[layouts.SUMMED] // blocks, -1 if operand == "a" else -2)
-
-
-def _factors(instruction: Instruction, operand: str) -> tuple[ElementType, int]:
-    """The type of the scale factors, and how many each row of A or column of B has."""
-    spec, product = instruction.database.spec, instruction.variant
-    if operand in ("a", "b") and isinstance(product, resolution.Product) and product.choice.block:
-        return layouts.element_type(spec, str(product.facts["stype"])), resolution.numbers(spec, product, operand)["blocks"]
-    factors = instruction.scales(operand)
-    return factors.element, factors.blocks
 
 
 def _one_of(what: str, name: str, known: dict[str, Any]) -> Any:

@@ -48,9 +48,8 @@ def to_tensor_memory(scales: Any, axis: int = -1, *, lanes: int = _USUAL, databa
     Raises:
         ValueError: another shape or type, or another axis.
     """
-    _check_axis(axis, lanes)
-    codes = elements.as_array(scales, "scales")
-    codes = codes if axis == -1 else codes.swapaxes(-1, -2)
+    check_axis(axis, lanes)
+    codes = turned(elements.as_array(scales, "scales"), axis)
     most = _most_lines(lanes, database)
     if codes.ndim != 2 or codes.dtype.itemsize != 1 or not codes.size or len(codes) > most:
         raise ValueError(
@@ -81,7 +80,7 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, lane
         TypeError: a size that is not an integer.
         ValueError: another image or axis, or a shape that the image does not hold.
     """
-    _check_axis(axis, lanes)
+    check_axis(axis, lanes)
     cells, sizes = elements.as_array(image, "image"), [integer("shape", size) for size in shape]
     lines, *blocks = sizes if axis == -1 else reversed(sizes)
     most = _most_lines(lanes, database)
@@ -94,15 +93,20 @@ def from_tensor_memory(image: Any, shape: Sequence[int], axis: int = -1, *, lane
         )
     stored = np.ascontiguousarray(cells).view(np.uint32)[place.lane[..., 0], place.column[..., 0]]
     codes: Array = (stored >> np.asarray(place.bit[..., 0], np.uint32)).astype(np.uint8)
-    return codes if axis == -1 else codes.swapaxes(-1, -2)
+    return turned(codes, axis)
 
 
-def _check_axis(axis: int, lanes: int) -> None:
+def check_axis(axis: int, lanes: int = _USUAL) -> None:
     """Refuse an axis along which no instruction reads blocks, over so many lanes."""
     if axis not in (-1, -2):
         raise ValueError(f"axis = {axis!r} is not legal: -1 for (rows, blocks) of A, -2 for (blocks, columns) of B")
     if lanes != _USUAL and axis != -1:
         raise ValueError(f"lanes = {lanes} is for scale factors of A alone: axis -1")
+
+
+def turned(array: Array, axis: int) -> Array:
+    """Scale factors with their blocks along the last axis, and back."""
+    return array if axis == -1 else array.swapaxes(-1, -2)
 
 
 def _places(lines: int, blocks: int, lanes: int, database: DatabaseLike) -> tuple[Place, int]:

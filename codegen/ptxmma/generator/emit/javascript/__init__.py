@@ -65,7 +65,6 @@ def _page(catalog: Catalog, modules: dict[str, str]) -> str:
     return render(
         f"{_TEMPLATES}/explorer/explorer.html.jinja",
         banner=banner("", catalog, ["spec/"]),
-        version=catalog.database.spec.version,
         style=styled(_template("explorer/explorer.css")),
         script=bundled("explorer/main.js", read).replace("</", "<\\/"),
     )
