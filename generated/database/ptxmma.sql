@@ -96170,7 +96170,8 @@ INSERT INTO witnesses VALUES
 ('compiler for NVIDIA H200','compiler','CUDA 13.0, nvcc V13.0.88; SHA-256 of its ptxas','daba837a68265cae38c832d13399b61dab811891de9b8914defddef143b849f2','2026-11-23'),
 ('CuTe','peer','7107b05535f8','','2026-11-28'),
 ('compiler for CuTe','compiler','nvcc 13.0, V13.0.88','','2026-11-28'),
-('PyTorch','peer','2.14.1','','2026-11-28'),
+('PyTorch','peer','2.13.0','','2026-11-28'),
+('tinygrad','peer','a9069c177a9d','','2026-11-28'),
 ('Triton','peer','3.9.0','e540e787d87e31946427d7fe4e7a9d135bb8c77abf7d7161d445c5a86ac7dd4e','2026-11-28'),
 ('JAX','peer','0.10.2','a743754485e79d22c7b907edf66ba5966e632522d26e0e03758ba5e76e5e7573','2026-11-28'),
 ('TVM','peer','5d4dc8721307','','2026-11-28');

@@ -14,13 +14,15 @@ from ptxmma_proof.peers import cute_descriptors, descriptor_words, dsl_descripto
 
 #: Descriptors of each kind that are compared.
 _WORDS = 64
+#: Peers that make a descriptor of the sizes of a product.
+_COMPILERS = frozenset({"Triton", "JAX"})
 
 
 class Described:
     """The fields that ``spec/evidence/descriptors.jsonl`` says others fill as the spec does, to compare its mutants with.
 
-    A mutant is contradicted that reads another number in such a field of a legal descriptor, or gives it another name than CuTe's
-    enumerators do.  Formats with outdated evidence are left out.
+    A mutant is contradicted that reads another number in such a field of a legal descriptor, another size, or another name than CuTe's
+    enumerator has.  Formats with outdated evidence are left out.
     """
 
     def __init__(self, catalog: Catalog, folder: Path) -> None:
@@ -49,7 +51,7 @@ class Described:
         return ""
 
     def _all(self, catalog: Catalog) -> dict[tuple[str, str, str, int], object]:
-        """The number in each field of each word, and its meaning where CuTe names it."""
+        """The number in each field of each word, with its meaning as far as a peer shows it."""
         codecs = _codecs(catalog)
         return {
             (*key, each.field.name, word): self._said(key, each)
@@ -61,9 +63,11 @@ class Described:
         }
 
     def _said(self, key: tuple[str, str], read: FieldValue) -> object:
-        named = {*cute_descriptors.ENUMERATORS.get((*key, read.field.name), ())}
-        named |= {*dsl_descriptors.ENUMERATORS.get((*key, read.field.name), ("", ()))[1]}
-        return read.stored, read.value if read.value in named else None
+        """The number, and what it means to a peer that names it or that makes descriptors of sizes."""
+        field = read.field.name
+        named = {*cute_descriptors.ENUMERATORS.get((*key, field), ())} | {*dsl_descriptors.ENUMERATORS.get((*key, field), ("", ()))[1]}
+        of_sizes = isinstance(read.value, int) and not _COMPILERS.isdisjoint(self._peers[key[0]][field])
+        return read.stored, read.value if of_sizes or read.value in named else None
 
 
 def _codecs(catalog: Catalog) -> dict[tuple[str, str], Codec]:

@@ -50,6 +50,9 @@ ENUMERATORS = {
     ("tcgen05_instruction", "kind::f8f6f4", "atype"): {
         name: f"MXF8F6F4Format::{name.upper()}" for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
     },
+    ("tcgen05_instruction_mxf8f6f4", "kind::mxf8f6f4", "atype"): {
+        name: f"MXF8F6F4Format::{name.upper()}" for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
+    },
     ("tcgen05_instruction", "kind::f8f6f4", "dtype"): {"f16": "CFormat::F16", "f32": "CFormat::F32"},
     ("tcgen05_instruction", "kind::i8", "dtype"): {"s32": "CFormat::S32"},
     ("tcgen05_instruction", "kind::f16", "max_shift"): {

@@ -55,6 +55,10 @@ ENUMERATORS = {
         "Tcgen05InputFormat",
         {name: name.upper() for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")},
     ),
+    ("tcgen05_instruction_mxf8f6f4", "kind::mxf8f6f4", "btype"): (
+        "Tcgen05InputFormat",
+        {name: name.upper() for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")},
+    ),
     ("tcgen05_instruction_mxf4", "kind::mxf4nvf4", "scale_type"): ("MxScaleFormat", {"ue4m3": "UE4M3", "ue8m0": "E8M0", "ue5m3": "UE5M3"}),
 }
 
