@@ -44,6 +44,13 @@ def test_the_command_takes_the_same_words() -> None:
     assert _command("list", "m16n8k8", "tf32")[1].count("tf32.tf32") == 3
 
 
+@pytest.mark.parametrize(("words", "arguments"), _QUESTIONS["products"].items())
+def test_words_say_products(words: str, arguments: dict[str, str | int]) -> None:
+    product = ptxmma.instruction(words)
+    assert dict(product.variant.chosen) == arguments
+    assert ptxmma.instruction(words, n=64).extents["n"] == 64  # an argument counts more
+
+
 @pytest.mark.parametrize(("words", "facts"), _QUESTIONS["several"].items())
 def test_words_of_several_instructions_say_what_separates_them(words: str, facts: list[str]) -> None:
     with pytest.raises(ptxmma.AmbiguousInstruction) as caught:

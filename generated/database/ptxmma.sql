@@ -13520,8 +13520,9 @@ INSERT INTO words VALUES
 (32,31,'CUDA Binary Utilities'),
 (33,32,'CUDA Binary Utilities'),
 (34,33,'CUDA Binary Utilities'),
-(35,34,'9.7.14.6'),
-(36,35,'LLVM, User Guide for NVPTX Back-end');
+(35,34,'CUDA Binary Utilities, Hopper'),
+(36,35,'9.7.14.6'),
+(37,36,'LLVM, User Guide for NVPTX Back-end');
 
 INSERT INTO word_names VALUES
 (1,0,'half'),
@@ -13586,12 +13587,14 @@ INSERT INTO word_names VALUES
 (32,0,'movm'),
 (33,0,'ldgsts'),
 (34,0,'ublkcp'),
-(35,0,'sparse'),
-(36,0,'llvm'),
-(36,1,'nvvm'),
-(36,2,'ptx'),
-(36,3,'p0'),
-(36,4,'p3');
+(35,0,'tma'),
+(35,1,'utmaldg'),
+(36,0,'sparse'),
+(37,0,'llvm'),
+(37,1,'nvvm'),
+(37,2,'ptx'),
+(37,3,'p0'),
+(37,4,'p3');
 
 INSERT INTO word_means VALUES
 (1,0,'f16'),
@@ -13639,47 +13642,47 @@ INSERT INTO word_means VALUES
 (32,0,'movmatrix'),
 (33,0,'cp async'),
 (34,0,'cp async bulk'),
-(35,0,'sp'),
-(35,1,'sp::ordered_metadata'),
-(36,0,'');
+(35,0,'cp async bulk tensor'),
+(36,0,'sp'),
+(36,1,'sp::ordered_metadata'),
+(37,0,'');
 
 INSERT INTO preferences VALUES
 (1,0,'dense before sparse','sparse'),
-(2,1,'the shorter opcode first','opcode'),
-(3,2,'documented first','documented'),
-(4,3,'m8n8 first','shape'),
-(5,4,'f32 accumulators first','dtype'),
-(6,5,'f32 accumulators first','ctype'),
-(7,6,'row-major A first','alayout'),
-(8,7,'column-major B first','blayout'),
-(9,8,'rounding to nearest first','rounding'),
-(10,9,'the space without a scope first','space'),
-(11,10,'one CTA before two','cta_group'),
-(12,11,'unmarked before marked','modifiers'),
-(13,12,'A and B of one type first','types');
+(2,1,'a stated shape first','chosen'),
+(3,2,'the shorter opcode first','opcode'),
+(4,3,'documented first','documented'),
+(5,4,'m8n8 first','shape'),
+(6,5,'f32 accumulators first','dtype'),
+(7,6,'f32 accumulators first','ctype'),
+(8,7,'row-major A first','alayout'),
+(9,8,'column-major B first','blayout'),
+(10,9,'rounding to nearest first','rounding'),
+(11,10,'the space without a scope first','space'),
+(12,11,'one CTA before two','cta_group'),
+(13,12,'unmarked before marked','modifiers'),
+(14,13,'A and B of one type first','types');
 
 INSERT INTO preference_first VALUES
 (1,0,'no'),
-(3,0,'yes'),
-(4,0,'m8n8'),
-(5,0,'f32'),
+(2,0,'no'),
+(4,0,'yes'),
+(5,0,'m8n8'),
 (6,0,'f32'),
-(7,0,'row'),
-(8,0,'col'),
-(9,0,''),
-(9,1,'rn'),
+(7,0,'f32'),
+(8,0,'row'),
+(9,0,'col'),
 (10,0,''),
-(10,1,'shared'),
-(11,0,'cta_group::1');
+(10,1,'rn'),
+(11,0,''),
+(11,1,'shared'),
+(12,0,'cta_group::1');
 
 INSERT INTO preference_among VALUES
 (2,0,'sparse'),
-(3,0,'name'),
+(3,0,'sparse'),
 (4,0,'name'),
 (5,0,'name'),
-(5,1,'shape'),
-(5,2,'atype'),
-(5,3,'btype'),
 (6,0,'name'),
 (6,1,'shape'),
 (6,2,'atype'),
@@ -13698,13 +13701,17 @@ INSERT INTO preference_among VALUES
 (9,3,'btype'),
 (10,0,'name'),
 (10,1,'shape'),
+(10,2,'atype'),
+(10,3,'btype'),
 (11,0,'name'),
+(11,1,'shape'),
 (12,0,'name'),
-(12,1,'shape'),
-(12,2,'atype'),
-(12,3,'btype'),
 (13,0,'name'),
-(13,1,'shape');
+(13,1,'shape'),
+(13,2,'atype'),
+(13,3,'btype'),
+(14,0,'name'),
+(14,1,'shape');
 
 INSERT INTO layouts VALUES
 ('ldmatrix_m8n8_x1_r_b16','fragment','ldmatrix','m8n8',16,'','',32,1,0,0),

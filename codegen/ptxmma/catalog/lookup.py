@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 from ptxmma.arguments import one_of, shortened
@@ -28,11 +29,17 @@ class Found(NamedTuple):
         instruction: the instruction.
         others: the other instructions that the text may mean.
         reasons: the preferences that decided against them: ``["dense before sparse"]``.
+        product: the sizes and types that the text says and the opcode does not state: ``{"m": 128, "n": 256}``.
     """
 
     instruction: Instruction
     others: Sequence[Instruction] = ()
     reasons: Sequence[str] = ()
+    product: Mapping[str, str | int] = MappingProxyType({})
+
+    def arguments(self, given: Mapping[str, str | int]) -> dict[str, str | int]:
+        """The arguments of the product that the text and further arguments say; empty for an opcode alone."""
+        return {**self.product, **given} if given or {"m", "n"} <= self.product.keys() else {}
 
 
 class AmbiguousInstruction(UnknownInstruction):
@@ -84,7 +91,8 @@ def resolve(known: Catalog, text: str) -> Found:
     if len(preferred) > 1:
         raise AmbiguousInstruction(text.strip(), [match.instruction for match in preferred])
     taken = preferred[0].instruction
-    return Found(taken, [match.instruction for match in matches if match.instruction is not taken], reasons)
+    others = [match.instruction for match in matches if match.instruction is not taken]
+    return Found(taken, others, reasons, words.product(preferred[0]))
 
 
 def _missing(known: Catalog, text: str) -> tuple[str, list[str]] | None:
@@ -144,11 +152,12 @@ def instruction(
         AmbiguousInstruction: the words mean several; it lists what separates them.
         IllegalProductError: an argument is missing, illegal, or not for this instruction; a ``ValueError`` that lists what is legal.
     """
-    opcode = resolve(catalog(database), spelling).instruction
+    found = resolve(catalog(database), spelling)
     arguments = {"m": m, "n": n, "k": k, "dtype": dtype, "atype": atype, "btype": btype, "stype": stype}
     arguments |= {"sparsity_version": sparsity_version, "scale_a_lanes": scale_a_lanes, **unknown}
     given: dict[str, str | int] = {name: value for name, value in arguments.items() if value is not None}
-    return opcode.resolved(**given) if given else opcode
+    product = found.arguments(given)
+    return found.instruction.resolved(**product) if product else found.instruction
 
 
 def instructions(

@@ -107,6 +107,9 @@ def find(spelling: str, database: str | None) -> Instruction:
     except UnknownInstruction as error:
         click.echo(f"{error}{'' if error.close else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)
+    meta = click.get_current_context().meta
+    if product := found.arguments(meta.get(_KEY, {})):
+        meta[_KEY] = product
     if found.others:
         others = [each.canonical for each in found.others[:_SHOWN]] + ["..."] * (len(found.others) > _SHOWN)
         click.echo(f"{found.instruction.canonical} is taken ({', '.join(found.reasons)}); also: {', '.join(others)}", err=True)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
 
 
+#: Beginnings of the names of modes in CUDA's driver and in CuTe.
+_SWIZZLE = re.compile(r"^(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|^SW(?=[0-9])")
+
+
 def integer(value: object) -> int:
     """The type of options that take an integer, in hexadecimal with ``0x``."""
     try:
@@ -73,8 +77,9 @@ padded_option = click.option(
 
 
 def swizzle_name(given: str) -> str:
-    """The name of a swizzle mode as users write it: ``128`` is ``"128B"``."""
-    return f"{given}B" if given.isdigit() else given
+    """The name of a swizzle mode as users write it: ``"128B"`` for ``128``, ``SW128`` and ``CU_TENSOR_MAP_SWIZZLE_128B``."""
+    name = _SWIZZLE.sub("", given.upper())
+    return f"{name}B" if name.isdigit() else name if name[:1].isdigit() else "none" if name == "NONE" else given
 
 
 def in_options(message: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import roles
 from ptxmma.catalog.instructions.facts import Instruction
-from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values, representatives
 from ptxmma.model import InstructionSet, Preference, Spec
 
@@ -125,6 +125,26 @@ def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[s
     return left, reasons
 
 
+def product(match: Match) -> dict[str, str | int]:
+    """The arguments of a product that words say, for an opcode that states neither its shape nor its types.
+
+    Types of A and B alone leave D the preferred one.
+    """
+    variant, spec = match.instruction.variant, match.instruction.database.spec
+    rules, legal = spec.tensor_products, resolution.types(spec, variant)
+    if rules is None or not legal:
+        return {}
+    said: dict[str, str | int] = {name: int(size) for word in match.words for name, size in _sizes(word).items() if size != "n"}
+    if stype := next((word for word in match.words if word in legal["stype"]), ""):
+        said["stype"] = stype
+    named = {word for word in match.words if any(word in types for types in legal.values())} - {stype}
+    usual = next((preference.first for preference in spec.preferences if preference.fact == "dtype"), ())
+    choices = [types for types in product_rules.typed(rules, variant.facts) if named <= {*types.values()}]
+    if named and choices:
+        said |= min(choices, key=lambda types: (types["atype"] != types["btype"], types["dtype"] not in usual))
+    return said
+
+
 def differences(instructions: Sequence[Instruction]) -> dict[str, list[str | int]]:
     """The fewest facts that tell instructions apart, each with its values: ``{"k": [8, 16], "atype": ["f16", "bf16"]}``."""
     names = list(dict.fromkeys(each.variant.instruction.opcode or each.variant.instruction.name for each in instructions))
@@ -181,7 +201,8 @@ def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[In
 
     def may_have(entry: InstructionSet) -> bool:
         known = _vocabulary(spec, entry)
-        fitting = (word in known or (_sizes(word) and {*_sizes(word)} <= {*entry.extent_names}) for word in words)
+        sized = "mnk" if entry.operation == resolution.OPERATION else entry.extent_names
+        fitting = (word in known or (_sizes(word) and {*_sizes(word)} <= {*sized}) for word in words)
         return all(fits or (begun and any(text.startswith(word) for text in known)) for word, fits in zip(words, fitting, strict=True))
 
     for instruction in catalog.all(may_have):
@@ -194,7 +215,7 @@ def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
     if "words" not in entry.memo:
         tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
         for number, _ in enumerate(entry.forms):
-            for variant in representatives(entry, number)[:1]:
+            for variant in representatives(entry, number)[: None if entry.operation == resolution.OPERATION else 1]:
                 tokens.update(roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
         entry.memo["words"] = frozenset(text for value in tokens for token in value.split(".") for text in _texts(token))
     vocabulary: frozenset[str] = entry.memo["words"]
@@ -241,7 +262,10 @@ def _sizes(word: str) -> dict[str, str]:
 
 
 def _has_sizes(instruction: Instruction, word: str) -> bool:
-    own = instruction.shape_sizes
+    own, rules = instruction.shape_sizes, instruction.database.spec.tensor_products
+    if instruction.operation == resolution.OPERATION and rules is not None and (sizes := _sizes(word)):
+        m, n, k = (int(sizes[name]) if sizes.get(name, "n") != "n" else None for name in "mnk")
+        return product_rules.has_sizes(rules, instruction.variant.facts, m, n, k)
     return bool(sizes := _sizes(word)) and all(name in own and size in ("n", str(own[name])) for name, size in sizes.items())
 
 
@@ -278,6 +302,7 @@ def _distinct_types(instruction: Instruction) -> int:
 #: The facts that preferences test besides an instruction's own.
 FACTS: dict[str, Callable[[Instruction], str | int]] = {
     "sparse": lambda instruction: "yes" if instruction.sparse else "no",
+    "chosen": lambda instruction: "yes" if instruction.operation == resolution.OPERATION else "no",
     "documented": lambda instruction: "yes" if instruction.documented else "no",
     "opcode": lambda instruction: (instruction.variant.instruction.opcode or instruction.variant.instruction.name).count("."),
     "modifiers": lambda instruction: instruction.canonical.count("."),
