@@ -22,10 +22,12 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from layout_functions import questions
 from ptxmma import cli, paths
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.lookup import instruction
@@ -35,7 +37,6 @@ from ptxmma.cli import VERBS, main, render
 from ptxmma.cli.command import Command
 from ptxmma.cli.render import Cell, Table
 from ptxmma.matrices.operations import operation
-from ptxmma.model.bitmap import domain
 
 _SPARSE = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -168,64 +169,16 @@ def test_json_has_what_the_library_says() -> None:
 
 
 def test_formulas_are_the_layouts(catalog: Catalog) -> None:
-    """Every expression that any instruction shows, evaluated over its whole domain."""
-    seen = set()
-    for each in catalog.all():
-        answers = description._layouts(each)
-        for answer in answers:
-            if answer["name"] in seen:
-                continue
-            seen.add(answer["name"])
-            layout = catalog.database.layout[answer["name"]]
-            if layout.kind != "fragment":
-                continue
-            points = domain(layout.map.inputs)
-            places = layout.map.evaluate(points)
-            for way, given, wanted in (("forward", points, places), ("back", places, points)):
-                assert set(answer[way]) == set(wanted)
-                for name, expression in answer[way].items():
-                    code = compile(expression, "<formula>", "eval")
-                    rows = (dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True))
-                    assert [eval(code, {}, row) for row in rows] == wanted[name], (answer["name"], name)
-    assert seen == set(catalog.database.layout)
-
-
-def test_formulas_of_metadata_and_scale_factors(catalog: Catalog) -> None:
-    """Bits, bytes and ids as the library counts them, there and back."""
-    tried = set()
-    for each in catalog.all():
-        for answer in description._layouts(each) if each.sparse or each.qualifiers.get("scale_vec") else ():
-            if answer["name"] in tried or answer["kind"] == "fragment":
-                continue
-            tried.add(answer["name"])
-            forward, back = answer["forward"], answer["back"]
-            if answer["kind"] == "metadata":
-                metadata = each.metadata
-                cases = [
-                    (
-                        {"row": row, "chunk": chunk, "selector": selector},
-                        dict(zip(("lane", "bit"), metadata.locate(row, chunk, selector), strict=False)),
-                    )
-                    for row in range(metadata.rows)
-                    for chunk in range(metadata.chunks)
-                    for selector in range(metadata.selectors)
-                ]
-            else:
-                scales = each.scales("a" if "_scale_a_" in answer["name"] else "b")
-                cases = [
-                    (
-                        {scales.line: row, "block": block, "byte_id": byte, "thread_id": thread},
-                        dict(zip(("lane", "byte"), scales.locate(row, block, byte_id=byte, thread_id=thread), strict=True)),
-                    )
-                    for row in range(scales.rows)
-                    for block in range(scales.blocks)
-                    for byte in scales.byte_ids
-                    for thread in scales.thread_ids
-                ]
-            for place, where in cases:
-                assert {name: eval(text, {}, dict(place)) for name, text in forward.items()} == where
-                assert {name: eval(text, {}, dict(where)) for name, text in back.items()} == place
-    assert len(tried) > 10
+    """Every expression that any instruction shows, over its whole domain, there and back."""
+    answers = {answer["name"]: answer for each in catalog.all() for answer in description._layouts(each)}
+    assert answers.keys() == catalog.database.layout.keys()
+    known = {question.name: question for question in questions(catalog)}
+    for name, answer in answers.items():
+        for way, question in (("forward", known[name]), ("back", known[f"{name}_inverse"])):
+            assert answer[way].keys() == question.results.keys()
+            for result, expression in answer[way].items():
+                made = np.broadcast_to(eval(expression, {}, question.arguments), question.results[result].shape)
+                assert np.array_equal(made, question.results[result]), (name, result)
 
 
 def test_an_unknown_instruction() -> None:

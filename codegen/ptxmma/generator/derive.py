@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ptxmma.generator import register_proof
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError, clash, of_use
 from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread, variables_of
+from ptxmma.generator.spec_rules.register_layout_rules import LARGEST_DOMAIN
 from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
 from ptxmma.model.formula import FormulaError
@@ -216,6 +218,8 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
         NotLinearError: they are not a permutation of bits.
     """
     entry = spec.register_layouts[plan.entry]
+    if (elements := math.prod(plan.axes.values())) > LARGEST_DOMAIN:
+        raise EntryError(FormulaError(f"{elements} elements are more than {LARGEST_DOMAIN}"), ("axes",))
     axes, threads = {axis: width(size) for axis, size in plan.axes.items()}, width(plan.threads)
     if unequal := [f"{axis} = {size}" for axis, size in plan.axes.items() if size != 1 << width(size)]:
         axis = next(axis for axis, size in plan.axes.items() if size != 1 << width(size))

@@ -15,7 +15,7 @@ from ptxmma.model import WINDOW, Facts, RegisterLayout, Stated, formula
 from ptxmma.model.formula import FormulaError
 
 #: Far above what hardware has; larger numbers are slips, and would keep the generator busy for hours.
-_LARGEST_DOMAIN = 1 << 16
+LARGEST_DOMAIN = 1 << 16
 #: The operations that move lanes of an on-chip memory: the rows of their fragments are lanes.
 _MOVES = {"tensor-load", "tensor-reduce", "tensor-compress", "tensor-store"}
 
@@ -147,8 +147,8 @@ class LayoutUses:
         yield from self._matrix(index, variant, operand, variables, dict(zip(entry.axes, sizes, strict=False)), form)
         kind = variant.instruction.operand_kinds[operand].kind
         threads = 1 if kind == "address" else context.spec.scopes[variant.instruction.scope]
-        if not threads <= points <= _LARGEST_DOMAIN:
-            message = f"{variant.canonical} has {points} elements here; there must be {threads} to {_LARGEST_DOMAIN}"
+        if not threads <= points <= LARGEST_DOMAIN:
+            message = f"{variant.canonical} has {points} elements here; there must be {threads} to {LARGEST_DOMAIN}"
             yield from self._of_use(message, context.at("register_layouts", index), form)
 
     def _matrix(
