@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target, usage_errors
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -109,12 +109,10 @@ def command(
     if select and not _rules(select):
         raise click.UsageError("--select names no rule: leave it out for all rules")
     configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None))
-    try:
+    with usage_errors():
         spec_target = target and named_target(catalog_of(database).database.spec, target)
         notes = fix or configured.selection.least == "note"
         checker = Checker(database, target=spec_target, ptx=ptx, follow=not no_flow, notes=notes)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if unsafe_fixes and not fix:
         raise click.UsageError("--unsafe-fixes says what --fix mends: add --fix")
     if fix and "-" in (files or ("-",)):
@@ -139,13 +137,11 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
 
     from ptxmma.check.configuration import Configuration, configuration
 
-    try:
+    with usage_errors():
         selection, root = configuration(Path.cwd())
         changes = {"select": select, "ignore": (*selection.ignore, *ignore), "severity": severity}
         given = {name: value for name, value in changes.items() if value}
         return Configuration(msgspec.structs.replace(selection, **given), root)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _statistics(form: str, parts: Iterable[Findings]) -> bool:

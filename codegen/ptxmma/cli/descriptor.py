@@ -9,7 +9,7 @@ import click
 
 from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
-from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options
+from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options, usage_errors
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
 if TYPE_CHECKING:
@@ -140,10 +140,8 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")
-    try:
+    with usage_errors():
         wrong = suspicions(descriptor, major and major.upper(), element=element, family=family, database=database)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if form == "json":
         _json(descriptor, kind, major, family, wrong, database)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, known_names, table_options
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, table_options, usage_errors
 from ptxmma.cli.tiles import integer
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
     catalog_of(database)
     from ptxmma.catalog.descriptors.lookup import codec
 
-    try:
+    with usage_errors((TypeError, ValueError)):
         show(codec("instruction", kind=kind, target=target, database=database), given, form)
-    except (TypeError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
 
 
 @click.command("sparsity", cls=Command)
@@ -76,10 +74,8 @@ def sparsity(given: Sequence[str], form: str, database: str | None) -> None:
     catalog_of(database)
     from ptxmma.catalog.descriptors.lookup import codec
 
-    try:
+    with usage_errors((TypeError, ValueError)):
         show(codec("sparsity", database=database), given, form)
-    except (TypeError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
 
 
 @click.command("zero-column-mask", cls=Command)
@@ -105,14 +101,12 @@ def zero_column_mask(given: Sequence[str], m: int | None, n: int | None, form: s
 
     if (m is None) != (n is None):
         raise click.UsageError("the mask needs --m and --n")
-    try:
+    with usage_errors((TypeError, ValueError)):
         masks = codec("columns", database=database)
         if m is None or n is None:
             show(masks, given, form)
             return
         columns = zero_columns(_encoded(masks, given), m=m, n=n, database=database)
-    except (TypeError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
     text = "".join(str(int(zero)) for zero in columns)
     if form == "json":
         from ptxmma.cli.render import emit

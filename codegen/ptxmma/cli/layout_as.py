@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ptxmma.cli.layout_in_tensor_memory import layout_of, named, operands
-from ptxmma.cli.options import find, resolved_as
+from ptxmma.cli.options import find, resolved_as, usage_errors
 from ptxmma.cli.render import emit
 
 if TYPE_CHECKING:
@@ -69,12 +69,10 @@ def show(
     if meant is None and (through is not None or operand is None or operand.lower() not in known):
         raise click.UsageError(f"--as needs --operand with elements in registers: {', '.join(known) or 'this instruction has none'}")
     target = resolved_as(find(wanted.converted, database), wanted.product)
-    try:
+    with usage_errors():
         source = known[str(operand).lower()] if meant is None else _moved(instruction, operand, through, "--through, the load", database)
         conversion = convert(source, _target(target, wanted, database), transpose=question.transpose)
         answer = conversion.to_cuda() if form == CUDA else str(conversion)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if form == "json":
         emit(conversion.to_dict())
     else:

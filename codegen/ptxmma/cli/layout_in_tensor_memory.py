@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ptxmma.cli.command import Given, numbers_of, within
-from ptxmma.cli.options import require_product
+from ptxmma.cli.options import require_product, usage_errors
 from ptxmma.cli.render import Table, draw
 
 if TYPE_CHECKING:
@@ -131,10 +131,8 @@ def _start(placed: TensorPlaces, numbers: Given, subject: str) -> Place | None:
     if "base" not in numbers:
         return None
     base = numbers_of({"base": numbers.pop("base")}, {"base": placed.memory.addresses}, subject)["base"]
-    try:
+    with usage_errors():
         return placed.start(base)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _next_steps(placed: TensorPlaces) -> dict[str, Callable[[int], str]]:
@@ -216,7 +214,7 @@ class ThroughRegisters(NamedTuple):
         _refuse_pictures(question, "--through")
         registers = {"lane": question.lane, "register": question.register, "bit": question.bit}
         named = {name: value for name, value in registers.items() if value is not None}
-        try:
+        with usage_errors():
             fragment = self.held.operand.through(self.transfer)
             addresses = placed.memory.addresses
             places = {"warp": range(_warps(fragment)), "cta": range(placed.numbers["ctas"]), "address": addresses}
@@ -234,8 +232,6 @@ class ThroughRegisters(NamedTuple):
                 _require_all(placed, given, subject)
                 place = fragment.locate(base=base, **given)
                 table = Table([*given, *place._fields], [[*given.values(), *place[:-1], f"{place.address:#x}"]])
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
         draw(table, question.form)
 
 

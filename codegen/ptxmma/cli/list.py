@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options
+from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options, usage_errors
 from ptxmma.cli.render import Table, draw
 
 
@@ -77,10 +77,8 @@ def command(
     target = named_target(spec, target)
     filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "element": element, "shape": shape, "sparse": sparse}
     filters |= {"documented": documented, "pattern": pattern or None}
-    try:
+    with usage_errors():
         matching = list(instructions(**filters, database=database))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     rows = [
         (
             line.spelling,

@@ -55,6 +55,15 @@ def refused() -> Iterator[None]:
         sys.exit(1)
 
 
+@contextlib.contextmanager
+def usage_errors(kinds: tuple[type[Exception], ...] = (ValueError,)) -> Iterator[None]:
+    """Print the message of an error of these kinds as one of usage, and exit with 2."""
+    try:
+        yield
+    except kinds as error:
+        raise click.UsageError(str(error)) from None
+
+
 def progress(doing: str) -> None:
     """Say what a slow verb is doing, on a terminal only."""
     if sys.stderr is not None and sys.stderr.isatty():
@@ -96,14 +105,12 @@ def find(spelling: str, database: str | None) -> Instruction:
     """
     from ptxmma.catalog.instructions import UnknownInstruction
     from ptxmma.catalog.lookup import resolve
-    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     if not spelling.strip():
         raise click.UsageError("INSTRUCTION is empty; `ptxmma list` has all instructions")
     try:
-        found = resolve(catalog_of(database), spelling)
-    except IllegalProductError as error:
-        raise click.UsageError(str(error)) from None
+        with usage_errors():
+            found = resolve(catalog_of(database), spelling)
     except UnknownInstruction as error:
         click.echo(f"{error}{'' if error.close else '; `ptxmma list` has them all'}", err=True)
         sys.exit(2)
@@ -193,10 +200,8 @@ def named_target(spec: Spec, name: str | None) -> str | None:
     """The target of ``--target``: its own name, a number, a product or an architecture; exits with 2 for an unknown or ambiguous one."""
     from ptxmma.catalog.instructions.user_names import target_named
 
-    try:
+    with usage_errors():
         return None if name is None else target_named(spec, name)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -244,13 +249,9 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def resolved(instruction: Instruction) -> Instruction:
     """The instruction with what the options say; exits with 2 where no rule allows it."""
-    from ptxmma.catalog.products.product_rules import IllegalProductError
-
     arguments = click.get_current_context().meta.get(_KEY)
-    try:
+    with usage_errors():
         return instruction.resolved(**arguments) if arguments else instruction
-    except IllegalProductError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def resolved_for(instruction: Instruction, operand: Operand | None) -> Instruction:
@@ -276,7 +277,6 @@ def resolved_as(instruction: Instruction, text: str | None) -> Instruction:
     Exits with 2 where the text names nothing of a product, or no rule allows it.
     """
     from ptxmma.catalog.products import resolution
-    from ptxmma.catalog.products.product_rules import IllegalProductError
 
     named = {**_SIZES, **_TYPES, **_FIELDS}
     said: dict[str, Any] = {}
@@ -291,10 +291,8 @@ def resolved_as(instruction: Instruction, text: str | None) -> Instruction:
         given = click.get_current_context().meta.get(_KEY, {})
         known = {name: given[name] for name in resolution.unstated(instruction.database.spec, instruction.variant) if name in given}
     arguments = {**known, **said}
-    try:
+    with usage_errors():
         return instruction.resolved(**arguments) if arguments else instruction
-    except IllegalProductError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def refuse_product(subject: str) -> None:

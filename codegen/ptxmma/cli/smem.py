@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command, within
-from ptxmma.cli.options import database_option, known_names, table_options
+from ptxmma.cli.options import database_option, known_names, table_options, usage_errors
 from ptxmma.cli.render import coloured, draw_matrix
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
 
@@ -104,10 +104,8 @@ def _check_room(layout: Geometry, target: str, database: str | None) -> None:
     """Refuse a matrix that reaches beyond the shared memory of a thread block."""
     from ptxmma.matrices.shared.readable_types import capacity
 
-    try:
+    with usage_errors():
         most = capacity(target, database=database).block
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if layout.start + layout.size > most:
         reach = f"the matrix lies from {layout.start} to {layout.start + layout.size - 1}"
         raise click.UsageError(f"{reach}; a thread block of {target} has at most {most} bytes of shared memory")

@@ -17,6 +17,7 @@ from ptxmma.cli.options import (
     spellings,
     swizzles,
     table_options,
+    usage_errors,
 )
 from ptxmma.cli.render import coloured
 from ptxmma.cli.tiles import integer, swizzle_name
@@ -112,7 +113,7 @@ def command(
     require_product(instruction)
     ids = {name: value for name in _SCALE_IDS if (value := scale_ids[name.replace("-", "_")]) is not None}
     majors = {letter: major for letter, major in (("a", major_a), ("b", major_b)) if major}
-    try:
+    with usage_errors((TypeError, ValueError)):
         described = operation(instruction).described(instruction, a_from)
         images = _images(instruction, described, swizzle, majors)
         loads = None if through is None else find(through, database)
@@ -128,8 +129,6 @@ def command(
         operand = operation(instruction).traced(instruction)
         axes = _axes(operand, numbers, instruction.canonical)
         traced = trace(instruction, **axes, **given)
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from None
     if isinstance(traced, Moves):
         _show_moves(instruction, operand, traced, form)
     else:

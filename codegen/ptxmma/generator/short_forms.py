@@ -58,19 +58,11 @@ def _one_or_many(description: str, name: str = "") -> ShortForm:
     return ShortForm(schema, _listed, name)
 
 
-def _or(short: Schema, description: str, write_out: Callable[[Any], Any]) -> ShortForm:
-    """Another way to write a struct."""
+def _or(short: Schema, description: str, write_out: Callable[[Any], Any], long_type: type = dict) -> ShortForm:
+    """Another way to write a struct, or a list."""
     return ShortForm(
         lambda long: {"description": description, "anyOf": [short, long]},
-        lambda value: value if isinstance(value, dict) else write_out(value),
-    )
-
-
-def _or_list(short: Schema, description: str, write_out: Callable[[Any], Any]) -> ShortForm:
-    """Another way to write a list."""
-    return ShortForm(
-        lambda long: {"description": description, "anyOf": [short, long]},
-        lambda value: value if isinstance(value, list) else write_out(value),
+        lambda value: value if isinstance(value, long_type) else write_out(value),
     )
 
 
@@ -165,7 +157,7 @@ SHORT_FORMS: dict[Any, ShortForm] = {
     Case: _or(msgspec.json.schema(Formula), "a formula, or {when: condition, is: formula}", lambda formula: {"is": formula}),
     Cases: _one_or_many("a formula, or guarded cases: [{when: condition, is: formula}, ..., {is: formula}]", "cases"),
     tuple[Range, ...]: _one_or_many("a range {first, last, step} or a list of them"),
-    tuple[CoordinateSize, ...]: _or_list({"type": "integer", "minimum": 1}, "a size, or some for targets", lambda size: [{"size": size}]),
+    tuple[CoordinateSize, ...]: _or({"type": "integer", "minimum": 1}, "a size, or some for targets", lambda size: [{"size": size}], list),
     dict[Identifier, Extents]: ShortForm(_extents_schema, _extents),
     Form: ShortForm(_form_schema, _form),
     InstructionSet: ShortForm(_instruction_schema, _instruction),

@@ -76,8 +76,7 @@ def _fields(spec: Spec) -> list[DescriptorField]:
 def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]:
     old, new = ours.shared_memory, theirs.shared_memory
     if old is None or new is None:
-        if old is not new:
-            yield "shared memory", ("shared memory", "added" if old is None else "removed", new is None)
+        yield from _entries("shared memory", filter(None, [old]), filter(None, [new]), lambda _: "shared memory")
         return
     yield from _entries("swizzle", old.swizzles, new.swizzles, lambda entry: entry.name)
     yield from _entries("canonical layout", old.layouts, new.layouts, lambda entry: f"{entry.majorness}-major, {' '.join(entry.swizzles)}")
@@ -87,8 +86,7 @@ def _shared_memory(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]
 def _tensor_maps(ours: Spec, theirs: Spec) -> Iterator[tuple[str, Difference]]:
     old, new = ours.tensor_maps, theirs.tensor_maps
     if old is None or new is None:
-        if old is not new:
-            yield "tensor maps", ("tensor maps", "added" if old is None else "removed", new is None)
+        yield from _entries("tensor maps", filter(None, [old]), filter(None, [new]), lambda _: "tensor maps")
         return
     yield from _entries("data type of tensor maps", old.types, new.types, lambda entry: entry.name)
     yield from _entries("interleave", old.interleaves, new.interleaves, lambda entry: entry.name)
