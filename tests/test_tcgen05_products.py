@@ -104,8 +104,8 @@ def _legal(entry: Instruction, values: _Values) -> bool:
     """The verdict of the library."""
     chosen = {name: value for name, value in values.items() if name != "b_majorness"}
     try:
-        product_rules.choose(_RULES, entry.canonical, entry.variant.facts, chosen)
-        product_rules.check_limits(_RULES, entry.canonical, {**entry.variant.facts, **values})
+        product_rules.choose(_SPEC, entry.canonical, entry.variant.facts, chosen)
+        product_rules.check_limits(_SPEC, entry.canonical, {**entry.variant.facts, **values})
     except IllegalProductError:
         return False
     return True

@@ -149,7 +149,9 @@ def test_b_of_8_bits_leaves_fewer_n_where_it_is_mn_major(ctas: int, kind: str, t
     opcode = f"tcgen05.mma.cta_group::{ctas}.kind::{kind}"
     product = ptxmma.instruction(opcode, m=128 * ctas, n=n, **types)
     assert descriptors.of_product(product, a_majorness="MN")
-    with pytest.raises(ValueError, match=f"with b_majorness = MN does not allow n = {n}; legal: {said} .PTX ISA 9.7.16.10.1, Table 52"):
+    with pytest.raises(
+        ValueError, match=f"with b_majorness = MN does not allow n = {n}; legal: {said} .PTX ISA 9.7.16.10.1 .9.4: 9.7.18.10.1., Table 52"
+    ):
         descriptors.of_product(product, b_majorness="MN")
     wider = ptxmma.instruction(opcode, m=128 * ctas, n=64, **types)
     assert descriptors.of_product(wider, b_majorness="MN") == descriptors.of_product(wider) | 1 << 16
@@ -287,7 +289,7 @@ def test_a_shifted_a_has_128_rows_in_each_block_or_128_in_a_pair(name: str) -> N
     assert ptxmma.instruction(one, m=128, n=64, **_BF16).accepted_by()
     assert [ptxmma.instruction(pair, m=m, n=64, **_BF16).extents["m"] for m in (128, 256)] == [128, 256]
     with pytest.raises(
-        ptxmma.IllegalProductError, match=r"ashift does not allow m = 64; legal: 128 or 256 \(PTX ISA 9\.7\.16\.10\.9\.1\)$"
+        ptxmma.IllegalProductError, match=r"m = 64; legal: 128 or 256 \(PTX ISA 9\.7\.16\.10\.9\.1 \[9\.4: 9\.7\.18\.10\.10\.1\]\)$"
     ):
         ptxmma.instruction(one, m=64, n=64, **_BF16)
     opcode = ptxmma.instruction(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import ml_dtypes
@@ -233,6 +234,37 @@ def test_fp4_of_twice_the_depth_is_packed(opcode: str, m: int, k: int, other: st
         with pytest.raises(ValueError, match="a_majorness = MN is not legal"):
             ptxmma.descriptors.of_product(product, a_majorness="MN")
     assert ptxmma.descriptors.of_product(half, a_majorness="MN") ^ ptxmma.descriptors.of_product(half) == 1 << 15
+
+
+@pytest.mark.parametrize(("ctas", "m", "legal"), [(1, 64, "128"), (2, 128, "256")])
+def test_the_table_of_b_needs_every_lane(ctas: int, m: int, legal: str) -> None:
+    """PTX ISA 9.4, 9.7.18.10.10.1: it does not lie in the layouts B, C and F."""
+    sizes: dict[str, Any] = {"n": 64, "dtype": "f32", "atype": "e4m3", "btype": "e4m3"}
+    opcode = f"tcgen05.mma.cta_group::{ctas}.kind::f8f6f4.decompress::lut::b"
+    with pytest.raises(IllegalProductError, match=rf"does not allow m = {m}; legal: {legal} \(PTX ISA 9\.4, 9\.7\.18\.10\.10\.1\)"):
+        ptxmma.instruction(opcode, m=m, **sizes)
+    assert ptxmma.instruction(opcode, m=int(legal), **sizes).accepted_by()
+
+
+@pytest.mark.parametrize(("kind", "element", "selects"), [("f16", "f16", True), ("f8f6f4", "e4m3", False), ("i8", "s8", False)])
+def test_bytes_of_a_sparse_a_have_no_selector(kind: str, element: str, selects: bool) -> None:
+    """PTX ISA 9.7.16.10.8.4.6: it must be 0 for kind::i8 and kind::f8f6f4."""
+    types: dict[str, Any] = {"atype": element, "btype": element} | ({} if kind == "i8" else {"dtype": "f32"})
+    product = ptxmma.instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", m=128, n=64, **types)
+    bits, format = of_product(product), codec("instruction", kind=kind)
+    assert (format.mistakes(bits | 1) == []) == selects
+    if not selects:
+        with pytest.raises(ValueError, match=r"sparsity_selector = 1 has no encoding in a descriptor with kind::.*; allowed: 0"):
+            of_product(product, sparsity_selector=1)
+
+
+def test_a_sparse_a_of_narrow_types_and_twice_the_depth_is_not_transposed() -> None:
+    """PTX ISA 9.4, 9.7.18.10.10.1: with dense K = 64 and sparse K = 128, A has this for e4m3 and e5m2 alone."""
+    format = codec("instruction", kind="mxf8f6f4")
+    for k, element, legal in ((64, "e2m1", True), (128, "e4m3", True), (128, "e2m1", False), (128, "e3m2", False)):
+        fields: dict[str, Any] = {"m": 128, "n": 64, "sparse": 1, "k": k, "atype": element, "btype": "e4m3", "a_majorness": "MN"}
+        with contextlib.nullcontext() if legal else pytest.raises(ValueError, match="a_majorness = MN is not legal"):
+            assert format.mistakes(format.encode(**fields)) == []
 
 
 @pytest.mark.parametrize(("ctas", "m"), [(1, 128), (2, 128), (2, 256)])

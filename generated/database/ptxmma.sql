@@ -10242,8 +10242,8 @@ INSERT INTO ranges VALUES
 (115,NULL,18,NULL,'n',NULL,0,64,128,64),
 (116,NULL,18,NULL,'n',NULL,1,256,256,8),
 (117,NULL,19,NULL,'n',NULL,0,64,128,64),
-(118,NULL,NULL,2,'n',NULL,0,16,256,16),
-(119,NULL,NULL,3,'n',NULL,0,32,256,32);
+(118,NULL,NULL,4,'n',NULL,0,16,256,16),
+(119,NULL,NULL,5,'n',NULL,0,32,256,32);
 
 INSERT INTO observations VALUES
 (1,'cp.async',0,'[{"space":["shared::cta"],"policy":[""]}]','7.0','','ptxas 11.8 to 13.5'),
@@ -11865,12 +11865,16 @@ INSERT INTO product_shape_m VALUES
 
 INSERT INTO product_limits VALUES
 (1,0,'[{"ashift":["ashift"]}]','9.7.16.10.9.1'),
-(2,1,'[{"cta_group":["cta_group::1"],"kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"],"b_majorness":["MN"]}]','9.7.16.10.1, Table 52'),
-(3,2,'[{"cta_group":["cta_group::2"],"kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"],"b_majorness":["MN"]}]','9.7.16.10.1, Table 52');
+(2,1,'[{"decompress":["decompress::lut::b"],"cta_group":["cta_group::1"]}]','PTX ISA 9.4, 9.7.18.10.10.1'),
+(3,2,'[{"decompress":["decompress::lut::b"],"cta_group":["cta_group::2"]}]','PTX ISA 9.4, 9.7.18.10.10.1'),
+(4,3,'[{"cta_group":["cta_group::1"],"kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"],"b_majorness":["MN"]}]','9.7.16.10.1, Table 52'),
+(5,4,'[{"cta_group":["cta_group::2"],"kind":["kind::f8f6f4","kind::mxf8f6f4","kind::i8"],"b_majorness":["MN"]}]','9.7.16.10.1, Table 52');
 
 INSERT INTO product_limit_m VALUES
 (1,0,128),
-(1,1,256);
+(1,1,256),
+(2,0,128),
+(3,0,256);
 
 INSERT INTO product_scales VALUES
 (1,0,'[{"kind":["kind::mxf8f6f4"]}]',32,'9.7.16.10.7.1, Table 57'),
@@ -11929,7 +11933,7 @@ INSERT INTO descriptor_fields VALUES
 (11,'tcgen05_descriptor',5,'leading_mode','whether the leading dimension is a byte offset or an absolute address',52,1,NULL,0,0,'',0,NULL,'9.7.16.4.1'),
 (12,'tcgen05_descriptor',6,'lut_start','first byte of the 24 that .decompress::lut::b uses of the 48 in a block of B',53,1,NULL,0,0,'bytes',0,NULL,'PTX ISA 9.4, 9.7.18.4.1'),
 (13,'tcgen05_descriptor',7,'swizzle','swizzle mode',61,3,NULL,0,0,'',0,NULL,'9.7.16.4.1'),
-(14,'tcgen05_instruction',0,'sparsity_selector','sparsity selector',0,2,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
+(14,'tcgen05_instruction',0,'sparsity_selector','sparsity selector',0,2,NULL,0,0,'',0,NULL,'9.7.16.4.2; 9.7.16.10.8.4.5; 9.7.16.10.8.4.6'),
 (15,'tcgen05_instruction',1,'sparse','whether A is sparse',2,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
 (16,'tcgen05_instruction',2,'saturate','whether sums of integers saturate',3,1,NULL,0,0,'',0,NULL,'9.7.16.4.2'),
 (17,'tcgen05_instruction',3,'dtype','element type of D',4,2,NULL,0,0,'',NULL,NULL,'9.7.16.4.2'),
@@ -11998,7 +12002,7 @@ INSERT INTO field_cases VALUES
 (8,12,0,NULL,0,''),
 (9,12,1,NULL,0,''),
 (10,13,0,NULL,0,''),
-(11,14,0,'[{"sparse":[1]}]',0,''),
+(11,14,0,'[{"sparse":[1],"kind":["kind::tf32","kind::f16","kind::ti16"]}]',0,''),
 (12,16,0,'[{"kind":["kind::i8"]}]',0,''),
 (13,17,0,'[{"kind":["kind::tf32"]}]',0,''),
 (14,17,1,'[{"kind":["kind::f16","kind::f8f6f4"]}]',0,''),
@@ -12037,7 +12041,7 @@ INSERT INTO field_cases VALUES
 (47,30,0,NULL,0,''),
 (48,31,0,NULL,0,''),
 (49,34,0,NULL,0,''),
-(50,34,1,'[{"sparse":[1]},{"k":[32]},{"atype":["e4m3","e5m2"]}]',0,'9.7.16.10.1, Table 51; PTX ISA 9.4, Table 62'),
+(50,34,1,'[{"k":[32]},{"k":[64],"sparse":[1]},{"atype":["e4m3","e5m2"]}]',0,'9.7.16.10.1, Table 51; PTX ISA 9.4, 9.7.18.10.10.1'),
 (51,35,0,NULL,0,''),
 (52,35,1,'[{"sparse":[1]},{"k":[32]},{"btype":["e4m3","e5m2"]}]',0,'9.7.16.10.1, Table 51; PTX ISA 9.4, Table 62'),
 (53,37,0,NULL,0,''),

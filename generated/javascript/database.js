@@ -5184,7 +5184,7 @@ export const database = {
    [{"0":0}],
    [{"24":1},null,["sm_107f"]],
    [{"none":0,"128B_ATOM_32B":1,"128B":2,"64B":4,"32B":6}],
-   [null,"sparse=1"],
+   [null,"sparse=1 kind=kind::tf32|kind::f16|kind::ti16"],
    [null,"kind=kind::i8"],
    [{"f32":1},"kind=kind::tf32"],
    [{"f16":0,"f32":1},"kind=kind::f16|kind::f8f6f4"],
@@ -5212,7 +5212,7 @@ export const database = {
    [{"32":0},"kind=kind::ti16 sparse=1"],
    [{"0":0,"8":1,"16":2,"32":3}],
    [{"e4m3":0,"e5m2":1,"e2m3":3,"e3m2":4,"e2m1":5}],
-   [{"MN":1},"sparse=1; k=32; atype=e4m3|e5m2"],
+   [{"MN":1},"k=32; k=64 sparse=1; atype=e4m3|e5m2"],
    [{"MN":1},"sparse=1; k=32; btype=e4m3|e5m2"],
    [{"ue8m0":1}],
    [{"32":0}],
@@ -5874,6 +5874,8 @@ export const database = {
   ],
   "limits": [
    {"of":"ashift=ashift","m":[128,256]},
+   {"of":"decompress=decompress::lut::b cta_group=cta_group::1","m":[128]},
+   {"of":"decompress=decompress::lut::b cta_group=cta_group::2","m":[256]},
    {"of":"cta_group=cta_group::1 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[16,256,16]]},
    {"of":"cta_group=cta_group::2 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[32,256,32]]}
   ],

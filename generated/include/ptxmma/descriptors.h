@@ -316,14 +316,14 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_is_legal(
              (0x1u >> fields.k & 1) &&
              ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_F8F6F4:
-      return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
+      return (0x1u >> fields.sparsity_selector & 1) &&
              (0x1u >> fields.saturate & 1) &&
              (0x3u >> fields.dtype & 1) &&
              (0x3bu >> fields.atype & 1) &&
              (0x3bu >> fields.btype & 1) &&
              ((0x110u >> (fields.m >> 4) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x10000u >> (fields.m >> 4) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 4) & 1 && UINT64_C(0x100010100) >> (fields.n >> 3) & 1));
     case PTXMMA_TCGEN05_KIND_I8:
-      return ((!fields.sparse ? 0x1u : 0xfu) >> fields.sparsity_selector & 1) &&
+      return (0x1u >> fields.sparsity_selector & 1) &&
              (0x4u >> fields.dtype & 1) &&
              (0x3u >> fields.atype & 1) &&
              (0x3u >> fields.btype & 1) &&
@@ -475,7 +475,7 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_instruction_mxf8f6f4_is_legal(
     case PTXMMA_TCGEN05_KIND_MXF8F6F4:
       return (0x3bu >> fields.atype & 1) &&
              (0x3bu >> fields.btype & 1) &&
-             ((((!fields.sparse) && ((0x3u >> fields.atype & 1) || ((0xfcu >> fields.atype & 1) && (!fields.k)))) || (fields.sparse) ? 0x3u : 0x1u) >> fields.a_majorness & 1) &&
+             ((((0x3u >> fields.atype & 1) || ((0xfcu >> fields.atype & 1) && (!fields.k))) ? 0x3u : 0x1u) >> fields.a_majorness & 1) &&
              ((((!fields.sparse) && ((0x3u >> fields.btype & 1) || ((0xfcu >> fields.btype & 1) && (!fields.k)))) || (fields.sparse) ? 0x3u : 0x1u) >> fields.b_majorness & 1) &&
              (0x2u >> fields.scale_type & 1) &&
              ((0x2u >> (fields.m >> 7) & 1 && UINT64_C(0x1fffffffe) >> (fields.n >> 3) & 1) || (0x4u >> (fields.m >> 7) & 1 && UINT64_C(0x155555554) >> (fields.n >> 3) & 1));

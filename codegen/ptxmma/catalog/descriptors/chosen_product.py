@@ -21,13 +21,12 @@ def product_of(opcode: Instruction, fields: Mapping[str, Value], target: str | N
     Raises:
         IllegalProductError: no rule allows them together, or not on the target; the message lists what is legal.
     """
-    rules, variant = opcode.database.spec.tensor_products, opcode.variant
+    spec = opcode.database.spec
     given = {argument: value for name, value in fields.items() if (argument := argument_of(name))}
     if not opcode.sparse:
         given.pop("sparsity_version", None)  # which versions of sparsity mean nothing to
-    product = resolution.resolve(opcode.database.spec, variant, given)
-    if rules is not None:
-        product_rules.check_limits(rules, opcode.canonical, {**fields, **product.facts})
+    product = resolution.resolve(spec, opcode.variant, given)
+    product_rules.check_limits(spec, opcode.canonical, {**fields, **product.facts})
     chosen = Instruction(opcode.database, product)
     if target in opcode.accepted_by() and target not in (targets := chosen.accepted_by()):
         said = ", ".join(f"{name} = {value}" for name, value in product.chosen)

@@ -137,8 +137,7 @@ def of_product(instruction: Instruction, **fields: Value) -> int:
         values = ", ".join(f"{name} = {own[name]}" for name in twice)
         raise TypeError(f"the product already says {values}; leave out {', '.join(twice)}, or take another product")
     bits = format.encode(**said, **fields)
-    if (rules := instruction.database.spec.tensor_products) is not None:
-        product_rules.check_limits(rules, instruction.canonical, {**format.decode(bits), **instruction.variant.facts})
+    product_rules.check_limits(instruction.database.spec, instruction.canonical, {**format.decode(bits), **instruction.variant.facts})
     if wrong := next(misplaced(instruction, fields), ""):
         raise ValueError(wrong)
     return bits

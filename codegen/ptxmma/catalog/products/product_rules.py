@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ptxmma.arguments import integer
+from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.model import (
     Condition,
     Facts,
@@ -22,6 +23,7 @@ from ptxmma.model import (
     ProductTypes,
     Range,
     Requirement,
+    Spec,
     TensorProducts,
     matches,
 )
@@ -68,11 +70,11 @@ class Choice(NamedTuple):
     requires: tuple[Requirement, ...]
 
 
-def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str, str | int]) -> Choice:
+def choose(spec: Spec, opcode: str, facts: Facts, given: Mapping[str, str | int]) -> Choice:
     """The product that arguments choose.
 
     Args:
-        rules: the spec's.
+        spec: the spec, which has rules of products.
         opcode: the canonical spelling, for messages.
         facts: the facts of the opcode.
         given: some of :data:`ARGUMENTS`.
@@ -81,7 +83,8 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
         IllegalProductError: an argument is missing, or no rule allows it.
         TypeError: ``m``, ``n`` or ``k`` is not an integer.
     """
-    known = dict(facts)
+    assert spec.tensor_products is not None
+    rules, known = spec.tensor_products, dict(facts)
     types = _types(_matching(rules.types, known), opcode, given)
     known |= types
     depth = _depth(rules.depths, known, opcode, given)
@@ -92,7 +95,7 @@ def choose(rules: TensorProducts, opcode: str, facts: Facts, given: Mapping[str,
         raise IllegalProductError(opcode, f"has no {' and no '.join(without)}; leave it out")
     shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
     known |= shape
-    check_limits(rules, opcode, known)
+    check_limits(spec, opcode, known)
     scales = _matching(rules.scales, known)
     if not scales and "stype" in given:
         raise IllegalProductError(opcode, "has no scale factors; leave out stype")
@@ -194,25 +197,26 @@ def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str
     return {"m": m, "n": n}
 
 
-def check_limits(rules: TensorProducts, opcode: str, facts: Facts) -> None:
+def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
     """Check M and N of a legal product against its qualifiers, and what its instruction descriptor says beyond shape and types.
 
     Args:
-        rules: the spec's.
+        spec: the spec; without rules of products there is nothing to check.
         opcode: the canonical spelling, for messages.
         facts: the facts of the opcode, the product and the fields of the descriptor, as far as they are known.
 
     Raises:
         IllegalProductError: M or N is not legal with these facts; the message lists what is.
     """
-    for row in _matching(rules.limits, facts):
+    for row in _matching(spec.tensor_products.limits, facts) if spec.tensor_products else ():
         condition = next(each for each in row.of if matches((each,), facts))
         said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
         problem = f"with {said} does not allow" if said else "does not allow"
+        source = f"(PTX ISA {cited(row.source, elsewhere(spec)).removeprefix('PTX ISA ')})"
         if row.m and facts["m"] not in row.m:
-            raise IllegalProductError(opcode, f"{problem} m = {facts['m']}", f"{' or '.join(map(str, row.m))} (PTX ISA {row.source})")
+            raise IllegalProductError(opcode, f"{problem} m = {facts['m']}", f"{' or '.join(map(str, row.m))} {source}")
         if row.n and not _among(int(facts["n"]), row.n):
-            raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} (PTX ISA {row.source})")
+            raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} {source}")
 
 
 def within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:

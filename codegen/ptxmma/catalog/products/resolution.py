@@ -61,7 +61,7 @@ def resolve(spec: Spec, opcode: Variant, given: Mapping[str, str | int]) -> Prod
         raise TypeError(f"an instruction has no argument {', '.join(unknown)}; what an instruction descriptor may choose: {legal}")
     if opcode.instruction.operation != OPERATION or spec.tensor_products is None:
         raise product_rules.IllegalProductError(opcode.canonical, f"states its shape and types itself; leave out {', '.join(given)}")
-    return Product(opcode, product_rules.choose(spec.tensor_products, opcode.canonical, opcode.facts, given))
+    return Product(opcode, product_rules.choose(spec, opcode.canonical, opcode.facts, given))
 
 
 def unstated(spec: Spec, opcode: Variant) -> list[str]:
