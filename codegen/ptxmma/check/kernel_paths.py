@@ -257,7 +257,7 @@ class _Walk:
         self._machine, self._steps, self._ways, self._predicates = machine, steps, ways, predicates
         self._size, self._capacity = size, capacity
         self._found: dict[_Key, Misuse] = {}
-        self._doubtful: dict[_Key, tuple[Misuse, int]] = {}  # on paths that are not certain, with the threads that take them
+        self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
 
     def misuses(self) -> list[Misuse]:
@@ -280,7 +280,7 @@ class _Walk:
                             waiting.append((after, left))
                             if len(seen[after]) > _MOST_PATHS:
                                 raise NotFollowedError
-        always = {key: misuse for key, (misuse, threads) in self._doubtful.items() if not threads & self._right.get(key, 0)}
+        always = {key: misuse for key, misuse, threads in reversed(self._doubtful) if threads & ~self._right.get(key, 0)}
         return [*(always | self._found).values()]
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
@@ -325,7 +325,7 @@ class _Walk:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
         conditions = sorted(path.conditions, key=lambda each: each.offset)
         if not path.certain:
-            conditions = [each for each in conditions if each.threads is not None]
+            conditions = [each for each in conditions if each.decided]
         fault = Misuse(at, transition, path.since, tuple(conditions))
         if self._machine.life.shared and self._may_differ(path, fault):
             return False
@@ -333,8 +333,7 @@ class _Walk:
         if path.certain:
             self._found.setdefault(key, fault)
         else:
-            _, threads = self._doubtful.get(key, (fault, 0))
-            self._doubtful[key] = fault, threads | common(conditions)
+            self._doubtful.append((key, fault, common(path.conditions)))
         return True
 
     def _less(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
@@ -373,6 +372,28 @@ class _Walk:
                 if after >= 0 and going & ~entered.get(after, 0):
                     entered[after] = entered.get(after, 0) | going
                     waiting.append(after)
+
+
+def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
+    """Return whether a lifecycle comes to a state that nothing leaves before a branch does: then no path need be followed.
+
+    A branch before the first change of state makes no difference.
+    """
+    machine, state = _Machine(life), life.start
+    left = {name for each in life.transitions for name in each.states}
+    words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
+    for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
+        begin = max(text.rfind(mark, 0, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
+        predicate, made = text[begin + 1 : match.start()].strip(), machine.made(state, match[0])
+        if predicate and not predicate.startswith(b"@"):
+            continue  # an operand
+        if (starts(match[0], b"bra") and state != life.start) or any(not each.to for each in made):
+            return False
+        if made and not predicate:
+            state = made[-1].to
+            if state not in left:
+                return True
+    return False
 
 
 def _ways_out(block: Blocked, end: int) -> list[_Way]:
@@ -417,4 +438,7 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], 
 
 
 def _is_on(transition: Transition, opcode: bytes) -> bool:
-    return any(starts(opcode, word.encode()) for word in transition.on)
+    if not any(starts(opcode, word.encode()) for word in transition.on):
+        return False
+    parts = opcode.split(b".")
+    return all(any(part.split(b"::")[0] == each.encode() or part == each.encode() for part in parts) for each in transition.modifiers)

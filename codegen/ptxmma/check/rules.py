@@ -21,6 +21,7 @@ from ptxmma.check import (
     remarks,
     tensor_kernels,
     tensor_memory,
+    thread_orders,
 )
 from ptxmma.check.rule import Rule
 
@@ -42,6 +43,7 @@ FINDERS = (
     remarks,
     tensor_kernels,
     tensor_memory,
+    thread_orders,
 )
 #: Every rule by its code.
 RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in finder.RULES.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ptxmma.model.fields import SOME, Entry, Name, Source, Text, like
+from ptxmma.model.fields import SOME, Entry, Name, Source, Text, Token, like
 
 
 class Step(Entry, frozen=True, kw_only=True):
@@ -59,6 +59,7 @@ class Transition(Entry, frozen=True, kw_only=True):
 
     states: Annotated[tuple[Name, ...], SOME]  # the states in which it happens: ("allocated",)
     on: Annotated[tuple[Name, ...], SOME]  # the instructions, or "exit": ("tcgen05.dealloc",)
+    modifiers: tuple[Token, ...] = ()  # modifiers that the instructions have, with or without more after "::": ("bulk_group",)
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
@@ -72,6 +73,7 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
 
     name: Text  # "allocation of tensor memory"
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
+    alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     start: Name
     transitions: Annotated[tuple[Transition, ...], SOME]
 

@@ -64,7 +64,8 @@ class Condition(NamedTuple):
         holds: the outcome.
         predicate: the register that holds the outcome.
         offset: the place of the instruction that depends on it.
-        threads: a mask of the threads that see the outcome, by ``%tid.x``; None where more decides.
+        threads: a mask of the threads that may see the outcome, by ``%tid.x``.
+        decided: true if the thread alone decides the outcome.
     """
 
     value: Value
@@ -73,7 +74,8 @@ class Condition(NamedTuple):
     holds: bool
     predicate: bytes
     offset: int
-    threads: int | None = None
+    threads: int
+    decided: bool
 
     @property
     def uniform(self) -> bool:
@@ -101,16 +103,16 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
     """The conditions of a path with a further one; None if they cannot hold together."""
     if fresh.value.polled:
         return Joined(conditions)
-    if fresh.threads is not None:
-        threads = common(conditions)
-        if not threads & fresh.threads:
-            return None
-        certain = all(_THREADS not in each.value.causes for each in conditions if each.threads is None)
-        return Joined(conditions if threads & ~fresh.threads == 0 else conditions | {fresh}, certain)
+    threads = common(conditions)
+    if not threads & fresh.threads:
+        return None
+    narrower = conditions | {fresh} if threads & ~fresh.threads else conditions
+    if fresh.decided:
+        return Joined(narrower, all(_THREADS not in each.value.causes for each in conditions if not each.decided))
     alike = [each for each in conditions if each.value.text == fresh.value.text]
     if not alike:
         certain = all(fresh.value.causes.isdisjoint(each.value.causes) for each in conditions)
-        return Joined(conditions | {fresh} if certain else conditions, certain)
+        return Joined(conditions | {fresh} if certain else narrower, certain)
     if fresh.value.changes:
         return Joined(conditions, certain=False)
     if not _possible([*alike, fresh]):
@@ -119,8 +121,8 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
 
 
 def common(conditions: Iterable[Condition]) -> int:
-    """A mask of the threads, by ``%tid.x``, that see the outcomes of conditions which the thread decides."""
-    return functools.reduce(operator.and_, [each.threads for each in conditions if each.threads is not None], ALL_THREADS)
+    """A mask of the threads, by ``%tid.x``, that may see the outcomes of all conditions."""
+    return functools.reduce(operator.and_, [each.threads for each in conditions], ALL_THREADS)
 
 
 def contradicts(conditions: Iterable[Condition], fresh: Condition) -> bool:
@@ -149,7 +151,7 @@ class Predicates:
         self._values: dict[bytes, Value] = {}
         self._count = thread_values.threads_of(text)
         self._numbers: dict[bytes, list[int] | None] = {}  # of the threads
-        self._masks: dict[bytes, int | None] = {}
+        self._masks: dict[bytes, int] = {}
         self._conditions: dict[bytes, Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
@@ -162,13 +164,13 @@ class Predicates:
     def _read(self, predicate: bytes) -> Condition:
         name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
         writes = self._writes.get(name, [])
-        threads = self._threads(predicate)
+        threads, decided = self.threads(predicate), self._numbers_of(name) is not None
         if len(writes) == 1 and (compared := _COMPARED.fullmatch(writes[0][0])):
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, threads)
-        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, threads)
+                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, threads, decided)
+        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, threads, decided)
 
     @functools.cached_property
     def _writes(self) -> dict[bytes, list[_Write]]:
@@ -180,16 +182,23 @@ class Predicates:
         return writes
 
     def threads(self, predicate: bytes) -> int:
-        """A mask of the threads in which a predicate, ``b"!%p1"``, may hold: all where more decides than the thread."""
-        threads = self._threads(predicate) if predicate else None
-        return ALL_THREADS if threads is None else threads
-
-    def _threads(self, predicate: bytes) -> int | None:
+        """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
+        if not predicate:
+            return ALL_THREADS
         if predicate not in self._masks:
-            numbers, holds = self._numbers_of(predicate.lstrip(b"!")), not predicate.startswith(b"!")
-            bits = "".join("01"[bool(number) == holds] for number in reversed(numbers or ()))
-            self._masks[predicate] = int(bits, 2) if bits else None
+            self._masks[predicate] = ALL_THREADS  # for a predicate that is computed from itself
+            self._masks[predicate] = self._mask(predicate.lstrip(b"!"), holds=not predicate.startswith(b"!"))
         return self._masks[predicate]
+
+    def _mask(self, name: bytes, *, holds: bool) -> int:
+        numbers = self._numbers_of(name)
+        if numbers is not None:
+            return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
+        writes = self._writes.get(name, [])
+        if len(writes) != 1 or writes[0][0] != (b"and.pred" if holds else b"or.pred"):
+            return ALL_THREADS
+        words = _words_of(writes[0][2])  # all of them hold, or none of them
+        return functools.reduce(operator.and_, [self.threads(word if holds else b"!" + word) for word in words], ALL_THREADS)
 
     def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""

@@ -218,10 +218,10 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                     titles={"to": "Then", "text": "Why"},
                     cells={
                         "states": lambda each: rest.codes(each.states),
-                        "on": lambda each: rest.codes(each.on),
+                        "on": lambda each: rest.codes(each.on) + "".join(f" with {rest.code(f'.{name}')}" for name in each.modifiers),
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("adds", "full", "rule"),
+                    without=("modifiers", "adds", "full", "rule"),
                 ),
             }
             for life in protocol.lifecycles

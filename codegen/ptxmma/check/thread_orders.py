@@ -1,0 +1,91 @@
+"""The order in which a thread copies, writes to shared memory, fences and waits, along the paths through a kernel.
+
+A kernel that lacks a step altogether is judged by other rules (:mod:`ptxmma.check.proxies`): here it has the step, and some path does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+from ptxmma.check import lifecycles
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.kernel_paths import KernelPaths, ends_before_branches
+from ptxmma.check.rule import Rule
+from ptxmma.ptx.blocks import NotFollowedError
+from ptxmma.ptx.flow_events import calls_others
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ptxmma.check.remarks import Remark
+    from ptxmma.model import Lifecycle, Protocol, Transition
+    from ptxmma.ptx.statements import Function
+
+_COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
+_WAITED = "cp.async.wait_group 0;"
+_INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 %rd1, [tile];"
+_FIRST = ".reg .pred %p<2>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
+
+RULES: Mapping[str, Rule] = {
+    "unwaited-copy": Rule(
+        "A thread waits for its copies with cp.async before it reads what they bring.",
+        "Copies are asynchronous. Before a wait that covers their group, what is read is what was in shared memory before.",
+        "Write cp.async.commit_group after the copies, and cp.async.wait_group or cp.async.wait_all before the first read.",
+        f"{_COPY}\n{examples.LOAD}\n{_WAITED}",
+        f"{_COPY}\n{_WAITED}\nbar.sync 0;\n{examples.LOAD}",
+    ),
+    "unpublished-barrier": Rule(
+        "The threads of a block, and of a cluster, see that an mbarrier is initialised before they use it.",
+        "Nothing else orders mbarrier.init before operations of other threads, which may find what was in shared memory before. "
+        "barrier.cluster.arrive.relaxed orders nothing itself.",
+        "Execute a barrier of the thread block between mbarrier.init and the first use. In a cluster, execute "
+        "fence.mbarrier_init.release.cluster in the thread that initialises, and then a barrier of the cluster.",
+        f"{_FIRST}\n@!%p1 {_INIT}\n@%p1 {_ARRIVE}",
+        f"{_FIRST}\n@!%p1 {_INIT}\nbar.sync 0;\n@%p1 {_ARRIVE}",
+    ),
+}
+
+_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
+_ALLOCATE = "allocate"
+
+
+class ThreadOrders:
+    """Judges kernels by the lifecycles of protocols that do not allocate.
+
+    Args:
+        protocols: the spec's protocols.
+    """
+
+    def __init__(self, protocols: Sequence[Protocol]) -> None:
+        without = (each for each in protocols if _ALLOCATE not in {step.role for step in each.steps})
+        self._lifecycles = [life for protocol in without for life in protocol.lifecycles]
+
+    def of_kernel(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed."""
+        text = function.text
+        if not text.startswith(b".entry"):
+            return
+        followed = [life for life in self._lifecycles if _concerns(life, text) and not ends_before_branches(life, text)]
+        if not followed or calls_others(text):
+            return
+        try:
+            misuses = KernelPaths(text, followed, lambda _: None, 0).misuses()
+        except NotFollowedError:
+            return
+        for misuse in misuses:
+            yield lifecycles.remark(function, misuse)
+
+
+def _concerns(life: Lifecycle, text: bytes) -> bool:
+    """Return whether a kernel has what a lifecycle is about, and no other rule judges that it lacks a step."""
+    begins = [*itertools.takewhile(lambda each: life.start in each.states, life.transitions)]
+    others = life.transitions[len(begins) :]
+    if not any(_occurs(each, text) for each in begins) or not all(_occurs(each, text) for each in others if each.to == life.start):
+        return False
+    return any(_occurs(each, text) for each in others if each.rule) and not (life.alone and _BULK_IN.search(text))
+
+
+def _occurs(transition: Transition, text: bytes) -> bool:
+    return any(word.encode() in text for word in transition.on)

@@ -1,0 +1,101 @@
+"""Copies, mbarriers and proxies along the paths of a thread: what comes at a wrong time is found, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check, thread_orders
+
+_HEAD = (
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .f32 %f<40>; .reg .b32 %r<40>; "
+    ".reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;\n"
+)
+_COPY, _COMMIT = "cp.async.cg.shared.global [tile], [%rd3], 16;", "cp.async.commit_group;"
+_WAIT = "cp.async.wait_group 0;"
+_READ = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
+_STORE, _FENCE = "st.shared.v4.b32 [tile], {%r0, %r1, %r2, %r3};", "fence.proxy.async.shared::cta;"
+_WGMMA = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
+_DONE = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+_OUT = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
+_COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
+_FIRST = "mov.u32 %r9, %tid.x; setp.ne.u32 %p3, %r9, 0;"
+_INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
+_PUBLISH = "fence.mbarrier_init.release.cluster;"
+_CLUSTER = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
+#: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
+KERNELS = {
+    "a read without a wait": ("unwaited-copy", (_COPY, _COMMIT, _READ, _WAIT), (_COPY, _COMMIT, _WAIT, _READ)),
+    "a wait on one path": (
+        "unwaited-copy",
+        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "on:", _READ),
+        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "bra read; on: cp.async.wait_all; read:", _READ),
+    ),
+    "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all;", _READ)),
+    "a product without a fence on one path": (
+        "missing-proxy-fence",
+        (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "on: bar.sync 0;", _WGMMA, _DONE),
+        (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "bra go; on:", _FENCE, "go: bar.sync 0;", _WGMMA, _DONE),
+    ),
+    "a product of copies that are fenced too early": (
+        "missing-proxy-fence",
+        (_COPY, _COMMIT, _FENCE, _WAIT, _WGMMA, _DONE),
+        (_COPY, _COMMIT, _WAIT, _FENCE, _WGMMA, _DONE),
+    ),
+    "a bulk copy without a fence after the stores": ("missing-proxy-fence", (_FENCE, _STORE, _OUT, _READ), (_STORE, _FENCE, _OUT, _READ)),
+    "an mbarrier before it is initialised": (
+        "unpublished-barrier",
+        (_FIRST, f"@!%p3 {_INIT}", f"@%p3 {_ARRIVE}", "bar.sync 0;"),
+        (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0;", f"@%p3 {_ARRIVE}"),
+    ),
+    "an mbarrier that the cluster does not see": (
+        "unpublished-barrier",
+        (_FIRST, "@%p3 bra on;", _INIT, "on:", _CLUSTER, _ARRIVE),
+        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on:", _CLUSTER, _ARRIVE),
+    ),
+}
+
+
+def rules(*lines: str) -> list[str]:
+    return [each.rule for each in check(_HEAD + "\n".join((*lines, _READ, "ret;", "}", ""))) if each.severity != "note"]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_fault_is_found(name: str) -> None:
+    rule, wrong, right = KERNELS[name]
+    assert rules(*wrong) == [rule]
+    assert rules(*right) == []
+
+
+@pytest.mark.parametrize("name", thread_orders.RULES)
+def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
+    rule = thread_orders.RULES[name]
+    head = (
+        ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .align 16 .b8 tile[512];\n"
+    )
+    assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n") if each.severity != "note"] == [name]
+    assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (_COPY, _COMMIT, _STORE, _READ),  # the read may be of what was stored
+        (_COPY, _COMMIT, _WAIT, _COPY, _COMMIT, _READ),  # the next stage is copied meanwhile
+        (_COPY, "cp.async.mbarrier.arrive.shared.b64 [tile];", _READ),
+        (_FIRST, f"@!%p3 {_INIT}", f"@!%p3 {_ARRIVE}"),  # the same thread
+        (_ARRIVE,),  # another kernel may have initialised it
+        (_FIRST, f"@!%p3 {_INIT}", "bar.warp.sync 0xffffffff;", _ARRIVE),
+        (_STORE, _FENCE, _OUT, "st.global.b32 [%rd3], %r0;", _OUT),
+        (_COPY, _COMMIT, _READ, "call.uni wait;"),
+    ],
+)
+def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
+    assert rules(*lines) == []
+
+
+def test_a_finding_names_the_path() -> None:
+    text = _HEAD + "\n".join((*KERNELS["a wait on one path"][1], "ret;", "}", ""))
+    (finding,) = [each for each in check(text) if each.severity != "note"]
+    assert finding.message.startswith(
+        "it reads shared memory that only copies can have written, before any wait for them: cp.async of line 9, if %p2 is true"
+    )
