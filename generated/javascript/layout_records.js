@@ -4,7 +4,7 @@
 
 import { database } from "./database.js";
 import { inverseMap, parsedMap } from "./bit_maps.js";
-import { recordsOf } from "./short_texts.js";
+import { recordsByColumn, recordsOf, continuedWords } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Layout} Layout */
 
@@ -12,9 +12,11 @@ import { recordsOf } from "./short_texts.js";
 const layoutRecords = new Map();
 
 const layoutFormulas = recordsOf(database.formulas);
+const { names, ...columns } = database.layouts;
+const layoutColumns = recordsByColumn(columns);
 
 /** The names of all layouts, in the order of the database. */
-export const layoutNames = Object.keys(database.layouts);
+export const layoutNames = continuedWords(names);
 
 /**
  * A layout by its name.
@@ -35,11 +37,11 @@ export function layout(name) {
  * @returns {Layout}
  */
 function madeLayout(name) {
-  const [entry, mapping, extents, bits = 0, summed = "", growing = [], threads = database.scopes.warp, steps = {}] = database.layouts[name];
-  const formula = layoutFormulas[entry];
-  const sizes = database.axes[extents];
+  const { bits, threads, summed = "", growing = [], steps = {}, ...numbers } = layoutColumns[layoutNames.indexOf(name)];
+  const formula = layoutFormulas[numbers.formula];
+  const sizes = database.axes[numbers.axes];
   const axes = Object.keys(sizes);
-  const map = parsedMap(database.maps[mapping], axes);
+  const map = parsedMap(database.maps[numbers.map], axes);
   const apart = formula.apart ?? [];
   const fromAxes = axes.every((axis) => axis in map.inputs);
   const coordinates = axes.filter((axis) => !apart.includes(axis));

@@ -38,6 +38,27 @@ export function recordsOf({ columns, rows }) {
   return rows.map((row) => /** @type {Row} */ (Object.fromEntries(columns.flatMap((name, place) => (row[place] === undefined || row[place] === null ? [] : [[name, row[place]]])))));
 }
 
+/**
+ * The records of a table by column: texts of numbers, or lists.
+ * @template {object} Row
+ * @param {import("./index.d.ts").Columns<Row>} columns
+ * @returns {Row[]}
+ */
+export function recordsByColumn(columns) {
+  const lists = Object.entries(columns).map(([name, column]) => /** @type {const} */ ([name, typeof column === "string" ? numbersOf(column) : column]));
+  return (lists[0]?.[1] ?? []).map((_, place) => /** @type {Row} */ (Object.fromEntries(lists.flatMap(([name, list]) => (list[place] == null ? [] : [[name, list[place]]])))));
+}
+
+/**
+ * Words, each of which begins as the one before: `0a_b16 2d_b16` is a_b16 and a_d16.
+ * @param {string} text
+ * @returns {string[]}
+ */
+export function continuedWords(text) {
+  let last = "";
+  return text.split(" ").filter(Boolean).map((word) => (last = last.slice(0, Number.parseInt(word[0], 36)) + word.slice(1)));
+}
+
 /** @typedef {[name: string, allowed: string[]][][]} Condition alternatives, each with the values that it allows for some facts */
 
 /** @type {Map<string, Condition>} */

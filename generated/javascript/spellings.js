@@ -21,7 +21,7 @@ const spellingIndices = new Map();
 export function instructionMeant(spelling) {
   const text = spelling.trim();
   for (const entry of instructionSets) {
-    const opcode = entry.opcode || entry.syntax.split(".")[0];
+    const { opcode } = entry;
     const tokens = text.split(".");
     // A value of the first qualifier may go on with a colon: async, async::generic.
     const follows = text.charAt(opcode.length);

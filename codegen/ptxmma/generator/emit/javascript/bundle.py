@@ -22,11 +22,11 @@ _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{
 #: A slash after an operator begins a regular expression, after anything else it divides.
 _REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/"
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
-#: Blanks around operators and brackets, and a semicolon before a closing brace: no loop has an empty body.  A line ends after such a
-#: brace, which may end a statement; ``a - -b`` keeps its blanks.
+#: Blanks around operators and brackets, a semicolon before a closing brace, as no loop has an empty body, and ``const``.  A line ends after
+#: such a brace, which may end a statement; ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
     rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|(?:;(?=\s*}}))?\s*(?P<closing>[)}}\]]) *"
-    r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])"
+    r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])|\b(?P<const>const)\b"
 )
 _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 
@@ -47,10 +47,15 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        short = _BLANKS.sub(lambda found: next(filter(None, found.groups())), _CAST.sub("", script))
+        short = _BLANKS.sub(_shorter, _CAST.sub("", script))
         parts.append(re.sub(r"\n\s*", "\n", short).strip("\n"))
     body = "\n".join(parts)
     return f'(() => {{\n"use strict";\n{body}}})();\n'
+
+
+def _shorter(found: re.Match[str]) -> str:
+    """A sign without its blanks; for ``const`` the shorter ``let``: a constant is a variable that nobody assigns."""
+    return "let" if found["const"] else next(filter(None, found.groups()))
 
 
 def styled(text: str) -> str:

@@ -20,10 +20,10 @@ from ptxmma.catalog.names.cplusplus import header, type_qualifiers
 from ptxmma.catalog.names.links import first_matrix
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import matrices
-from ptxmma.catalog.variants import each_number
+from ptxmma.catalog.variants import each_number, recased
 from ptxmma.generator.emit import templating
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
-from ptxmma.generator.emit.javascript.shortening import Interned, condition, packed, runs, table, template, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, by_column, condition, packed, runs, table, template, without_empty
 from ptxmma.generator.proven import attached, definitions
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
@@ -31,7 +31,7 @@ from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, f
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
 _COLOURS = 32
-#: The fields of an operand, in this order.
+#: The columns of operands.
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
 #: The data that is shared as records; other shared data are lists and texts.
 _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
@@ -51,7 +51,6 @@ def _data(catalog: Catalog) -> dict[str, Any]:
     spec = catalog.database.spec
     rows = _Rows(catalog)
     instructions = [rows.of(entry) for entry in spec.instructions]
-    maps, axes = Interned(), Interned()
     data = {
         "version": spec.version,
         "document": spec.document,
@@ -63,11 +62,9 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": compact_operands.formulas(catalog),
-        "layouts": {layout.name: compact_operands.record(layout, maps, axes, spec.lanes) for layout in catalog.database.layouts},
-        "maps": maps.values,
-        "axes": axes.values,
-        "contents": _CONTENTS,
+        **compact_operands.records(catalog.database.layouts),
         **{name: table(interned.values) if name in _TABLES else interned.values for name, interned in rows.shared.items()},
+        "operands": by_column(_CONTENTS, rows.shared["operands"].values),
         "instructions": table(instructions),
     }
     return data | compact_memory.descriptors(spec.descriptors) | compact_memory.shared_memory(catalog) | compact_tensor.tables(spec)
@@ -93,19 +90,22 @@ class _Rows:
     def of(self, entry: InstructionSet) -> dict[str, Any]:
         """An instruction with a row for each combination of qualifiers, in the order of its forms; extents that range share a row."""
         known: dict[str, Any] = msgspec.to_builtins(entry)
-        kept = ("name", "family", "title", "stem", "scope", "operation", "memory", "opcode", "syntax", "ordered", "repeatable", "extents")
-        data = {key: known[key] for key in kept if known.get(key)}
-        if entry.stem == re.sub(r"\W+", "_", entry.name):
-            del data["stem"]
+        known["opcode"] = entry.opcode or entry.syntax.split(".")[0]
+        known["shape"] = entry.shape
+        known["typed"] = matrices(entry).get(first_matrix(self._catalog.of(entry.name)[0]), "")
+        known["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
+        kept = (
+            "name", "family", "title", "stem", "scope", "operation", "memory", "opcode", "syntax", "ordered", "repeatable", "extents",
+            "shape", "typed", "places",
+        )  # fmt: skip
+        usual = {"opcode": entry.name, "stem": recased(entry.name)}
+        data = {key: known[key] for key in kept if known.get(key) and known[key] != usual.get(key)}
         data["qualifiers"] = runs([self.shared["qualifiers"].number(_qualifier(name, kind)) for name, kind in entry.qualifiers.items()])
         if entry.hints:
             data["hints"] = runs([self.shared["hints"].number(each) for hint in entry.hints for each in _hint_values(hint)])
-        data["shape"] = entry.shape
-        data["typed"] = matrices(entry).get(first_matrix(self._catalog.of(entry.name)[0]), "")
-        data["places"] = _places(self._catalog.database.spec, self._catalog.of(entry.name)[0])
         data["forms"] = [self._form(form) for form in entry.forms]
         rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
-        return data | {name: runs([row[name] for row in rows]) for name in rows[0]}
+        return data | {name: _of_rows([row[name] for row in rows]) for name in rows[0]}
 
     def _form(self, form: Form) -> str:
         """Numbers of what a form says of itself, of the names of its qualifiers, and of the values of each."""
@@ -204,7 +204,7 @@ class _Rows:
         return self.shared["operands"].number([role, *self._contents(group[-1], largest, registers)])
 
     def _contents(self, instruction: Instruction, operand: Operand, registers: int | str | list[int]) -> list[Any]:
-        """The content of an operand, and its place, in the order of ``_CONTENTS``, without absent values at the end."""
+        """The content of an operand, and its place, in the order of ``_CONTENTS``."""
         register = self._registers.index(operand.register_types[0]) if operand.register_types else 0
         layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
@@ -212,11 +212,7 @@ class _Rows:
         element = f"{{{qualifier}}}" if said else operand.element_type or ""
         type_ = self.shared["operand_types"].number(element)
         fields: list[Any] = [registers, register, layout, operand.elements, type_, operand.bits, operand.shift]
-        fields += [operand.row_bytes, operand.alignment, operand.default]
-        if operand.default is None:
-            while fields and fields[-1] in (0, -1, "", None):
-                fields.pop()
-        return fields
+        return [*fields, operand.row_bytes, operand.alignment, operand.default]
 
 
 def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
@@ -230,6 +226,11 @@ def _groups(members: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
 
 def _points(form: Form) -> int:
     return math.prod(len(each_number(form, name)) for name in form.ranges)
+
+
+def _of_rows(numbers: Sequence[int]) -> str:
+    """A number for each row; one number is for all rows."""
+    return runs(numbers if len(set(numbers)) > 1 else numbers[:1])
 
 
 def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.names.cplusplus import identifier, part_of_name
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES
-from ptxmma.generator.emit.javascript.shortening import Interned, bit_places, table, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, beginnings, bit_places, by_column, table, without_empty
 from ptxmma.model import Layout
 
 # --- operands ---------------------------------------------------------------------------------------------------------------
@@ -86,10 +87,17 @@ def formulas(catalog: Catalog) -> dict[str, Any]:
     return table(entries)
 
 
-def record(layout: Layout, maps: Interned, axes: Interned, warp: int) -> list[Any]:
-    """Numbers of the formula, of the map and of the axes, then bits, the summed axis, growing axes, threads and steps.
+def records(layouts: Sequence[Layout]) -> dict[str, Any]:
+    """The layouts by column, and the maps and axes that several of them have."""
+    maps, axes = Interned(), Interned()
+    rows = [_record(layout, maps, axes) for layout in layouts]
+    columns = by_column(("formula", "map", "axes", "bits", "threads", "summed", "growing", "steps"), rows)
+    return {"layouts": {"names": beginnings(layout.name for layout in layouts), **columns}, "maps": maps.values, "axes": axes.values}
 
-    Usual values at the end are left out: nothing, and a warp of threads.
+
+def _record(layout: Layout, maps: Interned, axes: Interned) -> tuple[Any, ...]:
+    """Numbers of the formula, of the map and of the axes, then bits, threads, the summed axis, growing axes and steps.
+
     The map says which bit of which output each bit of an input becomes: ``"col:0 row:3+2"``.  Its outputs are the axes where it begins
     with a lane, and otherwise those that it mentions, unless it lists others.
     """
@@ -97,8 +105,5 @@ def record(layout: Layout, maps: Interned, axes: Interned, warp: int) -> list[An
     mentioned = dict.fromkeys(output for places in layout.map.bits.values() for output, _ in places)
     if list(layout.map.outputs) != list(layout.axes if "lane" in bits else mentioned):
         bits["->"] = " ".join(layout.map.outputs)
-    about = [layout.bits, layout.summed, layout.growing, layout.threads, layout.steps]
-    usual: list[Any] = [0, "", (), warp, {}]
-    while about and about[-1] == usual[len(about) - 1]:
-        about.pop()
-    return [layout.entry, maps.number(bits), axes.number(layout.axes), *about]
+    sizes = (layout.bits, layout.threads, layout.summed or None, layout.growing or None, layout.steps or None)
+    return (layout.entry, maps.number(bits), axes.number(layout.axes), *sizes)

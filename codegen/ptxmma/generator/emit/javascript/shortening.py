@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import msgspec
 
 from ptxmma.model import Condition, formula
+
+_DIGITS = string.digits + string.ascii_lowercase
 
 # --- records ----------------------------------------------------------------------------------------------------------------
 
@@ -66,6 +69,12 @@ def packed(json: str) -> str:
     return f"((words) => JSON.parse(`{text}`.{read}))(`{' '.join(words)}`.split(' '))"
 
 
+def by_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Records of numbers as a text for each column, by its name; a column with other values is a list."""
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+    return {name: runs(column) if all(isinstance(value, int) for value in column) else column for name, column in columns.items()}
+
+
 # --- texts; ``short_texts.js`` reads them -----------------------------------------------------------------------------------
 
 
@@ -81,6 +90,16 @@ def runs(numbers: Sequence[int]) -> str:
         words.append(str(rest[0]) if count == 1 else f"{rest[0]}{'*' if alike >= rising else '+'}{count}")
         place += count
     return " ".join(words)
+
+
+def beginnings(words: Iterable[str]) -> str:
+    """Words, each as the number of characters that it begins with as the one before, in base 36, and the others: ``"0a_b16 2d_b16"``."""
+    texts, last = [], ""
+    for word in words:
+        count = next(count for count in range(len(_DIGITS) - 1, -1, -1) if len(last) >= count and word.startswith(last[:count]))
+        texts.append(_DIGITS[count] + word[count:])
+        last = word
+    return " ".join(texts)
 
 
 def bit_places(places: Iterable[tuple[str, int]]) -> str:

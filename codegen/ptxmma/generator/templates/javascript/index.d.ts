@@ -144,7 +144,7 @@ export interface InstructionSet {
   scope: string;
   operation: string;
   memory?: boolean;
-  opcode?: string;
+  opcode: string;
   syntax: string;
   ordered?: string[][];
   repeatable?: string[];
@@ -156,13 +156,17 @@ export interface InstructionSet {
   typed: string;
   places: Record<string, string>;
   forms: FormEntry[];
-  /** For each combination of qualifiers, numbers of what it shares with others; `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6. */
+  /** For each combination of qualifiers, numbers of what it shares with others: one for all, or `4*3` for 4, 4, 4 and `4+3` for 4, 5, 6. */
   calls: string;
   accepted: string;
   headers: string;
   peers: string;
   patterns?: string;
 }
+
+/** An entry of an instruction as it is written, without what is usual: the opcode and the stem follow from its name. */
+export type InstructionRecord = Omit<InstructionSet, "qualifiers" | "hints" | "forms" | "opcode" | "stem" | "shape" | "typed" | "places"> &
+  Partial<Pick<InstructionSet, "opcode" | "stem" | "shape" | "typed" | "places">> & { qualifiers: string; hints?: string; forms: string[] };
 
 /** Instructions that differ in nothing but an extent that ranges. */
 export interface InstructionGroup {
@@ -477,6 +481,38 @@ export interface Conversion {
   reordered: Conversion | null;
 }
 
+/** Records by column: a text of numbers, or a list; in a list, what is absent is empty. */
+export type Columns<Row> = { [Name in keyof Row]-?: string | (Row[Name] | null)[] };
+
+/** A layout as it is written: its formula, its map and its axes by their numbers. */
+export interface LayoutRecord {
+  formula: number;
+  map: number;
+  axes: number;
+  bits: number;
+  threads: number;
+  summed?: string;
+  growing?: string[];
+  steps?: Record<string, number>;
+}
+
+/** An operand as it is written: its role, its register, its layout and its type by their numbers. */
+export interface OperandRecord {
+  role: number;
+  /** A number; one for each number of an extent that ranges; or a formula. */
+  registers: number | string | number[];
+  register: number;
+  /** -1 without one. */
+  layout: number;
+  elements: number;
+  type: number;
+  bits: number;
+  shift: number;
+  row_bytes: number;
+  alignment: number;
+  default?: number;
+}
+
 export interface DatabaseTables {
   version: string;
   document: string;
@@ -499,10 +535,10 @@ export interface DatabaseTables {
     observed?: string;
     source: string;
   }>;
-  layouts: Record<string, [formula: number, map: number, axes: number, bits?: number, summed?: string, growing?: string[], threads?: number, steps?: Record<string, number>]>;
+  /** By column; the names as `continuedWords` reads them. */
+  layouts: { names: string } & Columns<LayoutRecord>;
   maps: Record<string, string>[];
   axes: Record<string, number>[];
-  contents: string[];
   /** The types of elements in operands, by the numbers of `type`: `f16`, `{atype}` for the value of that qualifier. */
   operand_types: string[];
   /** The purposes of operands. */
@@ -530,7 +566,7 @@ export interface DatabaseTables {
   }>;
   /** The parameters of operands in C++, with `@` for an identifier. */
   parameters: Record<string, string>[];
-  operands: unknown[][];
+  operands: Columns<OperandRecord>;
   /** Lists of operands, with `#` for each of them. */
   lists: { name?: string; syntax?: string }[];
   /** For each list of operands, with semicolons between: its number, and its operands' numbers. */
@@ -564,7 +600,7 @@ export interface DatabaseTables {
   remarks: Table<Omit<FormEntry, "qualifiers">>;
   /** Of a form: the numbers of its remark, of its names, and of the values of each. */
   hints: Table<HintValue>;
-  instructions: Table<Omit<InstructionSet, "qualifiers" | "hints" | "forms"> & { qualifiers: string; hints?: string; forms: string[] }>;
+  instructions: Table<InstructionRecord>;
   descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
   fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
   cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;

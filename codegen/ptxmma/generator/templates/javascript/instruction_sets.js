@@ -10,10 +10,23 @@ const qualifierEntries = recordsOf(database.qualifiers);
 const hintValues = recordsOf(database.hints);
 const formRemarks = recordsOf(database.remarks);
 
+/**
+ * A token of PTX as part of an identifier: `scale_vec_1x` for `scale_vec::1X`.
+ * @param {string} token
+ * @returns {string}
+ */
+export function recased(token) {
+  return token.replace(/::|[:.]/g, "_").toLowerCase();
+}
+
 /** @type {InstructionSet[]} */
 export const instructionSets = recordsOf(database.instructions).map((entry) => ({
+  opcode: entry.name,
+  stem: recased(entry.name),
+  shape: "",
+  typed: "",
+  places: {},
   ...entry,
-  stem: entry.stem ?? entry.name.replace(/\W+/g, "_"),
   qualifiers: Object.fromEntries(numbersOf(entry.qualifiers).map((number) => [qualifierEntries[number].name, qualifierEntries[number]])),
   hints: numbersOf(entry.hints ?? "").map((number) => hintValues[number]),
   forms: entry.forms.map(expandedForm),

@@ -2,9 +2,9 @@
 
 import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
-import { instructionSets } from "./instruction_sets.js";
+import { instructionSets, recased } from "./instruction_sets.js";
 import { layout, layoutNames } from "./layout_records.js";
-import { filled, numbersOf, recordsOf } from "./short_texts.js";
+import { filled, numbersOf, recordsByColumn, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionGroup} InstructionGroup */
@@ -18,6 +18,7 @@ import { filled, numbersOf, recordsOf } from "./short_texts.js";
 const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "patterns"]);
 const operandRoles = recordsOf(database.roles);
 const registerNames = ["", ...Object.keys(database.registers)];
+const operandRecords = recordsByColumn(database.operands);
 const operandSubjects = recordsOf(database.subjects);
 
 /** @type {InstructionGroup[] | undefined} */
@@ -34,7 +35,7 @@ export function instructionGroups() {
     return entry.forms.flatMap((form) => {
       const range = rangeOf(form);
       return choicesOf(entry, form).map((templates) => {
-        const shared = Object.fromEntries(columns.map(([name, numbers]) => [name, numbers[row]]));
+        const shared = Object.fromEntries(columns.map(([name, numbers]) => [name, numbers[row] ?? numbers[0]]));
         row += 1;
         return madeGroup(entry, form, range, templates, shared);
       });
@@ -214,7 +215,7 @@ function madeInstruction(group, number) {
     number,
     get forms() {
       return (forms ??= group.forms.map(([list, ...places]) => {
-        const operands = places.map((operand) => madeOperand(database.operands[operand], qualifiers, extents, number, last, group.numbers.indexOf(number)));
+        const operands = places.map((operand) => madeOperand(operandRecords[operand], qualifiers, extents, number, last, group.numbers.indexOf(number)));
         const names = operands.map((operand) => operand.name);
         return { name: database.lists[list].name ?? "", syntax: (database.lists[list].syntax ?? "").replace(/#/g, () => names.shift() ?? ""), operands };
       }));
@@ -244,7 +245,7 @@ function pageOf({ entry, templates, extent }, qualifiers) {
 }
 
 /**
- * @param {any[]} contents in the order of `database.contents`
+ * @param {import("./index.d.ts").OperandRecord} known
  * @param {Texts} qualifiers
  * @param {Numbers} extents
  * @param {number} number of the extent that ranges
@@ -252,23 +253,18 @@ function pageOf({ entry, templates, extent }, qualifiers) {
  * @param {number} place of the number among all of them
  * @returns {Operand}
  */
-function madeOperand(contents, qualifiers, extents, number, last, place) {
-  /** @type {Record<string, any>} */
-  const known = {};
-  database.contents.forEach((name, place) => {
-    known[name] = contents[place];
-  });
+function madeOperand(known, qualifiers, extents, number, last, place) {
   const role = { ...operandSubjects[operandRoles[known.role].subject], ...operandRoles[known.role] };
   const placed = known.layout >= 0 ? layout(layoutNames[known.layout]) : null;
   const grows = placed !== null && placed.growing.length > 0;
-  const share = (/** @type {number | undefined} */ count) => (grows ? ((count ?? 0) * number) / last : (count ?? 0));
+  const share = (/** @type {number} */ count) => (grows ? (count * number) / last : count);
   /** @type {Numbers} */
   const sizes = {};
   for (const [axis, size] of Object.entries(placed?.axes ?? {})) sizes[axis] = placed?.growing.includes(axis) ? share(size) : size;
-  const register = registerNames[known.register] ?? "";
-  const type = filled(database.operand_types[known.type ?? 0], qualifiers);
+  const register = registerNames[known.register];
+  const type = filled(database.operand_types[known.type], qualifiers);
   // An operand that grows in steps has a count for each number, or a formula.
-  const counted = typeof known.registers === "string" ? formulaOf(known.registers)(extents) : share(known.registers);
+  const counted = typeof known.registers === "string" ? formulaOf(known.registers)(extents) : share(/** @type {number} */ (known.registers));
   const registers = Array.isArray(known.registers) ? known.registers[place] : counted;
   const elements = share(known.elements);
   return {
@@ -279,8 +275,8 @@ function madeOperand(contents, qualifiers, extents, number, last, place) {
     access: role.access ?? "read",
     type,
     width: type ? database.types[type].bits : 0,
-    bits: known.bits ?? 0,
-    shift: known.shift ?? 0,
+    bits: known.bits,
+    shift: known.shift,
     elements,
     registers,
     register,
@@ -294,8 +290,8 @@ function madeOperand(contents, qualifiers, extents, number, last, place) {
     single: role.single ?? false,
     braced: role.braced ?? false,
     sparse: role.sparse ?? false,
-    rowBytes: known.row_bytes ?? 0,
-    alignment: known.alignment ?? 0,
+    rowBytes: known.row_bytes,
+    alignment: known.alignment,
     layout: placed,
     sizes,
     cpp: cppOperand(role.identifier ?? role.name.replace(/\W/g, "_").toLowerCase(), role.cpp),
@@ -379,15 +375,6 @@ export function sizesIn(pattern, value) {
   const names = [...pattern.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
   const match = new RegExp(`^${pattern.replace(/\{\w+\}/g, "([0-9]+)")}$`).exec(value);
   return match ? Object.fromEntries(names.map((name, place) => [name, Number(match[place + 1])])) : {};
-}
-
-/**
- * A token of PTX as part of an identifier: `scale_vec_1x` for `scale_vec::1X`.
- * @param {string} token
- * @returns {string}
- */
-function recased(token) {
-  return token.replaceAll("::", "_").replaceAll(":", "_").replaceAll(".", "_").toLowerCase();
 }
 
 /**
