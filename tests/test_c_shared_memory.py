@@ -36,14 +36,23 @@ _ENCODING = {name: int(re.search(rf"PTXMMA_SWIZZLE_{name.upper()} = (\d+)", _HEA
 _MAJORNESS: list[str] = list(dict.fromkeys(layout.majorness for layout in _MEMORY.layouts))
 _ELEMENTS = {entry.name: entry for entry in _SPEC.types.elements}
 _TYPES = {name: number for number, name in enumerate(_ELEMENTS, 1)}
-#: Every family, type, majorness and swizzle that go together: packed types of less than a byte only K-major.
+#: Every family, type, majorness and swizzle that go together, packed and padded: packed types of less than a byte only K-major.
 _READ = [
-    (family, name, entry.majorness, _MODES[mode])
-    for family in _FORMATS
-    for entry in read_by(_SPEC, _MEMORY, family).majorness
-    for name in entry.elements
-    for mode in entry.swizzles
-    if _ELEMENTS[name].bits >= 8 or entry.majorness == "K"
+    *(
+        (family, name, entry.majorness, _MODES[mode], 0)
+        for family in _FORMATS
+        for entry in read_by(_SPEC, _MEMORY, family).majorness
+        for name in entry.elements
+        for mode in entry.swizzles
+        if _ELEMENTS[name].bits >= 8 or entry.majorness == "K"
+    ),
+    *(
+        (family, name, entry.majorness, _MODES[mode], 1)
+        for family in _FORMATS
+        for entry in read_by(_SPEC, _MEMORY, family).padded
+        for name in entry.elements
+        for mode in entry.swizzles
+    ),
 ]
 
 _LIBRARY = """
@@ -137,12 +146,15 @@ int main(void) {
 
 
 class _Layout(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint32) for name in ("type", "majorness", "swizzle", "x", "k", "lbo", "sbo", "start", "base_offset")]
+    _fields_ = [
+        (name, ctypes.c_uint32) for name in ("type", "majorness", "swizzle", "x", "k", "lbo", "sbo", "start", "base_offset", "padded")
+    ]
 
     @classmethod
     def of(cls, layout: SharedLayout) -> _Layout:
         kind, majorness, swizzle = _TYPES[layout.element.name], _MAJORNESS.index(layout.majorness), _ENCODING[layout.swizzle]
-        return cls(kind, majorness, swizzle, layout.x, layout.k, layout.lbo, layout.sbo, layout.start, layout.base_offset)
+        strides = layout.lbo, layout.sbo, layout.start, layout.base_offset
+        return cls(kind, majorness, swizzle, layout.x, layout.k, *strides, int(layout.padded))
 
 
 class _Box(ctypes.Structure):
@@ -160,8 +172,8 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 def _layouts() -> Iterator[SharedLayout]:
     """Every family, type, majorness and swizzle: dense, padded, with a start inside a pattern and a base offset."""
-    for family, name, majorness, mode in _READ:
-        panel, lines = mode.bytes * 8 // _bits(name), _lines(majorness, mode)
+    for family, name, majorness, mode, padded in _READ:
+        panel, lines = _panel(mode, name, padded), _lines(majorness, mode)
         for panels, groups, padding, start, shift in (
             (2, 3, 0, 1024, 0),
             (1, 1, 0, 0, 0),
@@ -169,7 +181,7 @@ def _layouts() -> Iterator[SharedLayout]:
             (2, 2, 128, 0, 1),
         ):
             x, k = (groups * lines, panels * panel) if majorness == "K" else (panels * panel, groups * lines)
-            dense = SharedLayout(name, majorness, mode.name, x, k, family=family)
+            dense = SharedLayout(name, majorness, mode.name, x, k, family=family, padded=bool(padded))
             larger = "lbo" if dense.lbo > dense.sbo else "sbo"
             strides = {larger: getattr(dense, larger) + padding}
             yield SharedLayout(
@@ -183,11 +195,17 @@ def _layouts() -> Iterator[SharedLayout]:
                 lbo=strides.get("lbo"),
                 sbo=strides.get("sbo"),
                 family=family,
+                padded=bool(padded),
             )
 
 
 def _lines(majorness: str, mode: Swizzle) -> int:
     return mode.atom_k[0] if majorness == "K" else mode.atom_mn[1]
+
+
+def _panel(mode: Swizzle, name: str, padded: int) -> int:
+    """Elements in the bytes of a swizzle mode; padded, 16 of them lie in each 16 bytes."""
+    return mode.bytes if padded else mode.bytes * 8 // _bits(name)
 
 
 def _bits(name: str) -> int:
@@ -200,7 +218,7 @@ def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
     bits = np.random.default_rng(layout.size).integers(0, 1 << kind.bits, (layout.x, layout.k), np.uint64).astype(elements.bits_dtype(kind))
     if kind.form == "sign-magnitude":
         bits &= bits.dtype.type(1 << kind.bits - 1 | (1 << kind.mantissa) - 1)
-    memory = elements.joined(bits, kind.bits) if kind.bits < 8 else bits
+    memory = elements.grouped(bits, kind.bits, 8, kind.bits) if kind.bits < 8 else bits
     return elements.typed(bits, kind), memory
 
 
@@ -214,14 +232,15 @@ def test_a_spec_without_shared_memory_has_no_such_header(root: Path) -> None:
 
 
 def test_dense_layouts(library: ctypes.CDLL) -> None:
-    for family, name, majorness, mode in _READ:
-        panel = mode.bytes * 8 // _bits(name)
+    for family, name, majorness, mode, padded in _READ:
+        panel = _panel(mode, name, padded)
         for inner, outer, start in ((panel, 8, 0), (2 * panel, 24, 1024)):
             x, k = (outer, inner) if majorness == "K" else (inner, outer)
-            expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start, family=family))
+            expected = _Layout.of(SharedLayout(name, majorness, mode.name, x, k, start=start, family=family, padded=bool(padded)))
             layout_c = _Layout()
             arguments = (expected.type, expected.majorness, expected.swizzle, x, k, start)
-            assert library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c)) == _OK
+            make = library.ptxmma_shared_layout_padded if padded else library.ptxmma_shared_layout_dense
+            assert make(*map(ctypes.c_uint32, arguments), ctypes.byref(layout_c)) == _OK
             assert bytes(layout_c) == bytes(expected), (name, majorness, mode.name)
 
 
@@ -260,7 +279,7 @@ def test_the_boxes_of_a_tensor_map(library: ctypes.CDLL) -> None:
             expected = layout.tma
             assert extents == expected[1:], layout
         else:
-            with pytest.raises(ValueError, match="base_offset" if status == _RANGE else "would start at"):
+            with pytest.raises(ValueError, match="base_offset|boxes of 128" if status == _RANGE else "would start at"):
                 assert layout.tma
             assert extents == (7, 7, 7, 7)
         outcomes.add(status)
@@ -307,14 +326,18 @@ def test_descriptors_of_sub_tiles(library: ctypes.CDLL) -> None:
 
 def test_a_descriptor_is_for_a_family_that_reads_the_image(library: ctypes.CDLL) -> None:
     """Every type with every majorness and swizzle: what a family reads in Python it reads in C."""
-    known = {family: {(name, majorness, mode.name) for own, name, majorness, mode in _READ if own == family} for family in _FORMATS}
-    for name, majorness, mode in itertools.product(_ELEMENTS, _MAJORNESS, _MODES.values()):
-        panel = mode.bytes * 8 // _bits(name)
+    known = {
+        family: {(name, majorness, mode.name, padded) for own, name, majorness, mode, padded in _READ if own == family}
+        for family in _FORMATS
+    }
+    for name, majorness, mode, padded in itertools.product(_ELEMENTS, _MAJORNESS, _MODES.values(), (0, 1)):
+        panel = _panel(mode, name, padded)
         x, k = (8, panel) if majorness == "K" else (panel, 8)
         layout, descriptor = _Layout(), ctypes.c_uint64()
         numbers = _TYPES[name], _MAJORNESS.index(majorness), _ENCODING[mode.name]
-        dense = library.ptxmma_shared_layout_dense(*map(ctypes.c_uint32, (*numbers, x, k, 0)), ctypes.byref(layout))
-        readers = [family for family in _FORMATS if (name, majorness, mode.name) in known[family]]
+        make = library.ptxmma_shared_layout_padded if padded else library.ptxmma_shared_layout_dense
+        dense = make(*map(ctypes.c_uint32, (*numbers, x, k, 0)), ctypes.byref(layout))
+        readers = [family for family in _FORMATS if (name, majorness, mode.name, padded) in known[family]]
         assert (dense == _OK) == bool(readers), (name, majorness, mode.name)
         for family, format in _FORMATS.items():
             made = getattr(library, f"ptxmma_shared_{format.name}")(ctypes.byref(layout), 0, 0, x, k, ctypes.byref(descriptor))

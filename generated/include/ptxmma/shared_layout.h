@@ -20,6 +20,10 @@
  * descriptors from the tiles of <ptxmma/cuda/shared_tile.cuh>, which cost no check. To pad, copy the
  * matrix to a zeroed one: the contiguous extent is a multiple of the elements in the swizzle's bytes,
  * the other of the lines of a group.
+ *
+ * Some instructions read narrow elements padded: so many lie one after the other from the low bits up, and
+ * zeros fill 16 bytes. A layout says so in its member `padded`, and ptxmma_shared_layout_padded() makes one;
+ * in the matrix that is copied the elements are packed.
  * Source: 9.7.15.5.1.2 of PTX ISA 9.1.
  */
 #ifndef PTXMMA_SHARED_LAYOUT_H
@@ -46,6 +50,7 @@ typedef struct ptxmma_shared_layout {
   uint32_t sbo;         /**< stride dimension byte offset */
   uint32_t start;       /**< shared address of the image, a multiple of the swizzle's `bytes` */
   uint32_t base_offset; /**< what the swizzle subtracts; 0 follows absolute addresses, as TMA does */
+  uint32_t padded;      /**< 1: the elements lie padded, 0: one after the other */
 } ptxmma_shared_layout;
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -129,6 +134,37 @@ PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_descriptor_reads(ptxmma_majorness majorne
   return 0;
 }
 
+
+/** Elements in 16 bytes of a type that wgmma reads padded with a majorness and a swizzle mode, else 0. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_descriptor_pads(ptxmma_majorness majorness, ptxmma_swizzle swizzle, ptxmma_type type) {
+  (void)majorness, (void)swizzle, (void)type;
+  return 0;
+}
+
+/** Elements in 16 bytes of a type that tcgen05 reads padded with a majorness and a swizzle mode, else 0. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_descriptor_pads(ptxmma_majorness majorness, ptxmma_swizzle swizzle, ptxmma_type type) {
+  if (majorness == PTXMMA_MAJORNESS_K &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B) &&
+      (type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3)) {
+    return 16;
+  }
+  if (majorness == PTXMMA_MAJORNESS_MN &&
+      (swizzle == PTXMMA_SWIZZLE_NONE || swizzle == PTXMMA_SWIZZLE_32B || swizzle == PTXMMA_SWIZZLE_64B || swizzle == PTXMMA_SWIZZLE_128B) &&
+      (type == PTXMMA_TYPE_E2M1 || type == PTXMMA_TYPE_E3M2 || type == PTXMMA_TYPE_E2M3)) {
+    return 16;
+  }
+  return 0;
+}
+
+/** Elements that lie together in 16 bytes of a contiguous line; 0 for a padded type that nothing reads, and for no type. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_together(const ptxmma_shared_layout *layout) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
+  uint32_t group = 0;
+  if (!layout->padded) return bits == 0 ? 0 : 128 / bits;
+  if (group == 0) group = ptxmma_tcgen05_descriptor_pads(layout->majorness, layout->swizzle, layout->type);
+  return group;
+}
+
 /** How an image is cut: sizes in elements and bytes, and which stride leads where. */
 typedef struct ptxmma_shared_cut {
   uint32_t lines;   /* of a group */
@@ -183,9 +219,17 @@ PTXMMA_CONSTEXPR_FN int ptxmma_shared_canonical(ptxmma_majorness majorness, ptxm
   return ptxmma_shared_atom(majorness, swizzle).lines != 0;
 }
 
+/** The byte of a padded line in which its element with a number begins. */
+PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_padded_byte(const ptxmma_shared_layout *layout, uint32_t number) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits, together = ptxmma_shared_together(layout);
+  return together == 0 ? 0 : number / together * 16 + number % together * bits / 8;
+}
+
 /** Bytes from the start to element (x, k), before the swizzle; the arguments are not checked. */
 PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_offset(const ptxmma_shared_layout *layout, uint32_t x, uint32_t k) {
-  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
+  const uint32_t bits = layout->padded ? 8 : ptxmma_describe_type(layout->type).bits;
+  if (layout->padded && layout->majorness == PTXMMA_MAJORNESS_K) k = ptxmma_shared_padded_byte(layout, k);
+  if (layout->padded && layout->majorness != PTXMMA_MAJORNESS_K) x = ptxmma_shared_padded_byte(layout, x);
   if (layout->majorness == PTXMMA_MAJORNESS_K) {
     switch (layout->swizzle) {
       case PTXMMA_SWIZZLE_NONE:
@@ -231,12 +275,11 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_shared_locate(const ptxmma_shared_layout *la
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_cut_of(const ptxmma_shared_layout *layout, ptxmma_shared_cut *cut) {
   const int along_k = layout->majorness == PTXMMA_MAJORNESS_K;
   const uint32_t inner = along_k ? layout->k : layout->x, outer = along_k ? layout->x : layout->k;
-  const uint32_t bits = ptxmma_describe_type(layout->type).bits;
   const ptxmma_shared_cut atom = ptxmma_shared_atom(layout->majorness, layout->swizzle);
-  const uint32_t panel = bits == 0 ? 0 : atom.span * 8 / bits;
+  const uint32_t together = ptxmma_shared_together(layout), panel = atom.span / 16 * together;
   if (atom.lines == 0) return PTXMMA_ERROR_RANGE;
-  if (bits == 0) return PTXMMA_ERROR_RANGE;
-  if (inner == 0 || outer == 0 || (uint64_t)inner * bits > UINT32_MAX) return PTXMMA_ERROR_SIZE;
+  if (together == 0) return PTXMMA_ERROR_RANGE;
+  if (inner == 0 || outer == 0 || (uint64_t)inner * (128 / together) > UINT32_MAX) return PTXMMA_ERROR_SIZE;
   if (inner % panel != 0 || outer % atom.lines != 0) return PTXMMA_ERROR_MULTIPLE;
   if (layout->start % atom.span != 0) return PTXMMA_ERROR_ALIGNMENT;
   *cut = atom;
@@ -289,6 +332,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_close(ptxmma_shared_layout *layo
 
 /** 1 if some instructions can read the image of a layout, else 0. */
 PTXMMA_CONSTEXPR_FN int ptxmma_shared_reads(const ptxmma_shared_layout *layout) {
+  if (layout->padded) return layout->padded == 1 && ptxmma_shared_together(layout) != 0;
   return ptxmma_descriptor_reads(layout->majorness, layout->swizzle, layout->type) ||
          ptxmma_tcgen05_descriptor_reads(layout->majorness, layout->swizzle, layout->type);
 }
@@ -306,16 +350,29 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_check(const ptxmma_s
   return ptxmma_shared_bytes(layout, &bytes);
 }
 
-/** The layout of a matrix without any padding; its base offset is 0. */
-PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
-    ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
-    uint32_t start, ptxmma_shared_layout *layout) {
-  ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0};
+/** A layout with the strides of an image without gaps, checked. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_closed(ptxmma_shared_layout dense, ptxmma_shared_layout *layout) {
   ptxmma_status status = layout == NULL ? PTXMMA_ERROR_NULL : PTXMMA_ERROR_RANGE;
   if (layout != NULL && ptxmma_shared_reads(&dense)) status = ptxmma_shared_close(&dense);
   if (status == PTXMMA_OK) status = ptxmma_shared_layout_check(&dense);
   if (status == PTXMMA_OK) *layout = dense;
   return status;
+}
+
+/** The layout of a matrix without any padding; its base offset is 0. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_dense(
+    ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
+    uint32_t start, ptxmma_shared_layout *layout) {
+  const ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0, 0};
+  return ptxmma_shared_layout_closed(dense, layout);
+}
+
+/** The layout of a matrix of padded elements, without gaps between lines, groups and panels; its base offset is 0. */
+PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_layout_padded(
+    ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k,
+    uint32_t start, ptxmma_shared_layout *layout) {
+  const ptxmma_shared_layout dense = {type, majorness, swizzle, x, k, 0, 0, start, 0, 1};
+  return ptxmma_shared_layout_closed(dense, layout);
 }
 
 /** The bytes of the image. */
@@ -358,19 +415,21 @@ typedef struct ptxmma_tensor_map_box {
 /**
  * The largest box with which TMA writes an image, which instructions may read or not.
  *
- * PTXMMA_ERROR_RANGE for a base offset: TMA swizzles by absolute addresses. PTXMMA_ERROR_ALIGNMENT if
- * a box would not start at a multiple of 128 bytes.
+ * PTXMMA_ERROR_RANGE for a base offset: TMA swizzles by absolute addresses; and for padded elements whose
+ * panels are not 128 wide. PTXMMA_ERROR_ALIGNMENT if a box would not start at a multiple of 128 bytes.
  */
 PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
     const ptxmma_shared_layout *layout, ptxmma_tensor_map_box *box) {
   ptxmma_shared_cut cut = ptxmma_shared_no_cut();
   uint64_t bytes = 0;
-  uint32_t panel = 0, group = 0, together = 0, count = 0, bits = 0;
+  uint32_t panel = 0, group = 0, together = 0, count = 0, bits = 0, elements = 0;
   ptxmma_status status = layout == NULL || box == NULL ? PTXMMA_ERROR_NULL : ptxmma_shared_measure(layout, &bytes);
   if (status != PTXMMA_OK) return status;
   if (ptxmma_swizzle_address(layout->swizzle, 0, layout->base_offset) != 0) return PTXMMA_ERROR_RANGE;
   status = ptxmma_shared_cut_of(layout, &cut);
   if (status != PTXMMA_OK) return status;
+  elements = cut.span / 16 * ptxmma_shared_together(layout);
+  if (layout->padded && elements != 128) return PTXMMA_ERROR_RANGE;
   panel = cut.lbo_leads ? layout->lbo : layout->sbo;
   group = cut.lbo_leads ? layout->sbo : layout->lbo;
   /* Groups in one box: as many as follow each other without a gap, fit, and divide them all. */
@@ -382,10 +441,10 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
   if (cut.panels > 1 && panel % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
   if (count > 1 && together * group % 128 != 0) return PTXMMA_ERROR_ALIGNMENT;
   bits = ptxmma_describe_type(layout->type).bits;
-  box->inner = cut.span * 8 / (bits < 8 ? 8 : bits);
+  box->inner = layout->padded || bits >= 8 ? elements : cut.span;
   box->outer = together * cut.lines;
   box->boxes = cut.panels * count;
-  box->transaction_bytes = box->boxes * box->outer * cut.span;
+  box->transaction_bytes = box->boxes * box->outer * (elements * bits / 8);
   return PTXMMA_OK;
 }
 
@@ -394,7 +453,8 @@ PTXMMA_CONSTEXPR_FN ptxmma_status ptxmma_shared_tensor_map(
 /** Which elements ptxmma_shared_store() and ptxmma_shared_load() copy together. */
 typedef struct ptxmma_shared_runs {
   uint32_t elements; /* of a run: they lie together along k in matrix and image */
-  uint32_t bytes;
+  uint32_t bytes;    /* in the matrix */
+  uint32_t zeros;    /* bytes after a run in the image */
   uint32_t per_row;
   uint64_t count;
 } ptxmma_shared_runs;
@@ -412,8 +472,9 @@ PTXMMA_FN ptxmma_status ptxmma_shared_runs_of(
   if (size < bytes) return PTXMMA_ERROR_SIZE;
   if (first >= step) return PTXMMA_ERROR_RANGE;
   bits = ptxmma_describe_type(layout->type).bits;
-  runs->elements = layout->majorness == PTXMMA_MAJORNESS_K ? 128 / bits : 1;
+  runs->elements = layout->majorness == PTXMMA_MAJORNESS_K ? ptxmma_shared_together(layout) : 1;
   runs->bytes = runs->elements * bits / 8;
+  runs->zeros = layout->padded ? 16 - runs->bytes : 0;
   runs->per_row = layout->k / runs->elements;
   runs->count = (uint64_t)layout->x * runs->per_row;
   return PTXMMA_OK;
@@ -426,6 +487,9 @@ PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
     switch (bytes) {
       case 16:
         *(uint4 *)to = *(const uint4 *)from;
+        return;
+      case 8:
+        *(uint2 *)to = *(const uint2 *)from;
         return;
       case 4:
         *(uint32_t *)to = *(const uint32_t *)from;
@@ -443,6 +507,12 @@ PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
     case 16:
       memcpy(to, from, 16);
       return;
+    case 12:
+      memcpy(to, from, 12);
+      return;
+    case 8:
+      memcpy(to, from, 8);
+      return;
     case 4:
       memcpy(to, from, 4);
       return;
@@ -455,8 +525,55 @@ PTXMMA_FN void ptxmma_shared_move(void *to, const void *from, uint32_t bytes) {
   }
 }
 
+/** Sets the bits of an element to those at another place; both places are counted in bits, and the first holds zeros. */
+PTXMMA_FN void ptxmma_shared_move_bits(unsigned char *to, uint64_t to_bit, const unsigned char *from, uint64_t from_bit, uint32_t bits) {
+  for (uint32_t i = 0; i < bits; i++, to_bit++, from_bit++) {
+    const uint32_t bit = (uint32_t)from[from_bit / 8] >> from_bit % 8 & 1;
+    to[to_bit / 8] = (unsigned char)(to[to_bit / 8] | bit << to_bit % 8);
+  }
+}
+
+/*
+ * Padded elements whose rows of the matrix are not lines of the image: a thread copies blocks of the elements in 16 bytes
+ * of the image and of 8 along k, which fill whole bytes of the matrix.
+ */
+PTXMMA_FN ptxmma_status ptxmma_shared_store_across(
+    const ptxmma_shared_layout *layout, const unsigned char *matrix, unsigned char *image, uint32_t first, uint32_t step) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits, together = ptxmma_shared_together(layout), across = layout->k / 8;
+  if (layout->k % 8 != 0) return PTXMMA_ERROR_MULTIPLE;
+  for (uint64_t block = first; block < (uint64_t)layout->x / together * across; block += step) {
+    const uint32_t x = (uint32_t)(block / across) * together;
+    for (uint32_t i = 0, k = (uint32_t)(block % across) * 8; i < 8; i++, k++) {
+      unsigned char *unit = image + (ptxmma_shared_locate(layout, x, k) - layout->start);
+      memset(unit, 0, 16);
+      for (uint32_t j = 0; j < together; j++) {
+        ptxmma_shared_move_bits(unit, j * bits, matrix, ((uint64_t)(x + j) * layout->k + k) * bits, bits);
+      }
+    }
+  }
+  return PTXMMA_OK;
+}
+
+PTXMMA_FN ptxmma_status ptxmma_shared_load_across(
+    const ptxmma_shared_layout *layout, const unsigned char *image, unsigned char *matrix, uint32_t first, uint32_t step) {
+  const uint32_t bits = ptxmma_describe_type(layout->type).bits, together = ptxmma_shared_together(layout), across = layout->k / 8;
+  if (layout->k % 8 != 0) return PTXMMA_ERROR_MULTIPLE;
+  for (uint64_t block = first; block < (uint64_t)layout->x / together * across; block += step) {
+    const uint32_t x = (uint32_t)(block / across) * together, k = (uint32_t)(block % across) * 8;
+    for (uint32_t j = 0; j < together; j++) {
+      const uint64_t row = ((uint64_t)(x + j) * layout->k + k) * bits;
+      memset(matrix + row / 8, 0, bits);
+      for (uint32_t i = 0; i < 8; i++) {
+        const unsigned char *unit = image + (ptxmma_shared_locate(layout, x, k + i) - layout->start);
+        ptxmma_shared_move_bits(matrix, row + i * bits, unit, j * bits, bits);
+      }
+    }
+  }
+  return PTXMMA_OK;
+}
+
 /**
- * Writes a matrix to its image of `size` bytes or more; bytes of padding keep what they hold.
+ * Writes a matrix to its image of `size` bytes or more; bytes between groups or panels keep what they hold.
  *
  * The matrix is row-major, x rows of k elements without gaps; elements narrower than a byte lie in
  * it from the low bits up. `step` threads share the work, of which this is number `first`: 0 and 1
@@ -470,10 +587,14 @@ PTXMMA_FN ptxmma_status ptxmma_shared_store(
   uint64_t run;
   ptxmma_status status = ptxmma_shared_runs_of(layout, matrix, image, size, first, step, &runs);
   if (status != PTXMMA_OK) return status;
+  if (layout->padded && layout->majorness != PTXMMA_MAJORNESS_K) {
+    return ptxmma_shared_store_across(layout, (const unsigned char *)matrix, (unsigned char *)image, first, step);
+  }
   for (run = first; run < runs.count; run += step) {
     const uint32_t x = (uint32_t)(run / runs.per_row), k = (uint32_t)(run % runs.per_row) * runs.elements;
     const uint32_t place = ptxmma_shared_locate(layout, x, k) - layout->start;
     ptxmma_shared_move((unsigned char *)image + place, (const unsigned char *)matrix + run * runs.bytes, runs.bytes);
+    if (runs.zeros != 0) memset((unsigned char *)image + place + runs.bytes, 0, runs.zeros);
   }
   return PTXMMA_OK;
 }
@@ -486,6 +607,9 @@ PTXMMA_FN ptxmma_status ptxmma_shared_load(
   uint64_t run;
   ptxmma_status status = ptxmma_shared_runs_of(layout, matrix, image, size, first, step, &runs);
   if (status != PTXMMA_OK) return status;
+  if (layout->padded && layout->majorness != PTXMMA_MAJORNESS_K) {
+    return ptxmma_shared_load_across(layout, (const unsigned char *)image, (unsigned char *)matrix, first, step);
+  }
   for (run = first; run < runs.count; run += step) {
     const uint32_t x = (uint32_t)(run / runs.per_row), k = (uint32_t)(run % runs.per_row) * runs.elements;
     const uint32_t place = ptxmma_shared_locate(layout, x, k) - layout->start;
@@ -532,7 +656,10 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_descriptor(
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
-  if (!ptxmma_descriptor_reads(layout->majorness, layout->swizzle, layout->type)) return PTXMMA_ERROR_RANGE;
+  if (!(layout->padded ? ptxmma_descriptor_pads(layout->majorness, layout->swizzle, layout->type) != 0
+                       : ptxmma_descriptor_reads(layout->majorness, layout->swizzle, layout->type))) {
+    return PTXMMA_ERROR_RANGE;
+  }
   if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;
@@ -608,7 +735,10 @@ PTXMMA_HOST_CONSTEXPR_FN ptxmma_status ptxmma_shared_tcgen05_descriptor(
   ptxmma_status status = ptxmma_shared_layout_check(layout);
   if (status != PTXMMA_OK) return status;
   if (descriptor == NULL) return PTXMMA_ERROR_NULL;
-  if (!ptxmma_tcgen05_descriptor_reads(layout->majorness, layout->swizzle, layout->type)) return PTXMMA_ERROR_RANGE;
+  if (!(layout->padded ? ptxmma_tcgen05_descriptor_pads(layout->majorness, layout->swizzle, layout->type) != 0
+                       : ptxmma_tcgen05_descriptor_reads(layout->majorness, layout->swizzle, layout->type))) {
+    return PTXMMA_ERROR_RANGE;
+  }
   if (x_extent == 0 || k_extent == 0) return PTXMMA_ERROR_SIZE;
   if (x >= layout->x || k >= layout->k) return PTXMMA_ERROR_RANGE;
   if (x_extent > layout->x - x || k_extent > layout->k - k) return PTXMMA_ERROR_RANGE;

@@ -11,7 +11,7 @@ from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, s
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
-from ptxmma.model import DescriptorFormat, ElementType, SharedMemory, Spec
+from ptxmma.model import DescriptorFormat, ElementType, Padded, SharedMemory, Spec
 
 
 class _Case(NamedTuple):
@@ -36,6 +36,7 @@ class _Format(NamedTuple):
     format: DescriptorFormat
     encoding: dict[str, int]  # the value of the swizzle field for each mode
     reads: list[_Read]
+    pads: tuple[Padded, ...]
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
@@ -66,6 +67,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         reach=_reach(spec),
         first=formats[0].format,
         formats=formats,
+        padded=memory.padded,
+        transposed=[entry for entry in memory.padded if entry.majorness != "K"],
         mapped_swizzles=[mode for mode in memory.swizzles if mode.name in formats[0].encoding],
         pieces=_pieces(spec, memory, types),
         device_words={1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint2", 16: "uint4"},
@@ -79,7 +82,7 @@ def _formats(spec: Spec, memory: SharedMemory) -> list[_Format]:
     for each in matrix_formats(spec):
         own = read_by(spec, memory, each.family)
         reads = [_Read(entry.majorness, entry.swizzles, _wide(spec, entry.majorness, entry.elements)) for entry in own.majorness]
-        made.append(_Format(each, swizzle_encoding(spec, each.family), [read for read in reads if read.types]))
+        made.append(_Format(each, swizzle_encoding(spec, each.family), [read for read in reads if read.types], own.padded))
     return made
 
 
@@ -135,10 +138,11 @@ def _mapped(spec: Spec) -> list[ElementType]:
 
 
 def _pieces(spec: Spec, memory: SharedMemory, types: dict[str, list[str]]) -> list[int]:
-    """Bytes that are copied at once, the largest first: what K-major lines keep together, and single elements of others."""
+    """Bytes that are copied at once, the largest first: what K-major lines keep together, padded or not, and single elements of others."""
     bits = {entry.name: entry.bits for entry in spec.types.elements}
+    padded = {entry.group * bits[name] // 8 for entry in memory.padded for name in entry.elements}
     single = {bits[name] // 8 for majorness, names in types.items() if majorness != "K" for name in names}
-    return sorted({memory.alignment, *single}, reverse=True)
+    return sorted({memory.alignment, *single, *padded}, reverse=True)
 
 
 def _types(spec: Spec, memory: SharedMemory, majorness: str) -> list[str]:

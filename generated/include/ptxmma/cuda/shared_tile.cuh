@@ -150,7 +150,7 @@ struct shared_tile {
     return descriptor_type{(from.bits & ~static_cast<uint64_t>(UINT32_MAX)) | low};
   }
   PTXMMA_MEMBER uint32_t unswizzled(uint32_t x, uint32_t k) {
-    const ptxmma_shared_layout layout = {type, Majorness, Swizzle, Extent, Depth, lbo_type(), sbo_type(), 0, 0};
+    const ptxmma_shared_layout layout = {type, Majorness, Swizzle, Extent, Depth, lbo_type(), sbo_type(), 0, 0, 0};
     return ptxmma_shared_offset(&layout, x, k);
   }
   // Boxes follow each other along the dimension that is not contiguous, then along the other.
