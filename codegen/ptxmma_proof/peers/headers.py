@@ -171,7 +171,7 @@ _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 #: A string, which may have slashes in it, or a comment.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*')
 _OPERAND = re.compile(r'"([^"]*)"\s*\(')
-_PLACE = re.compile(r"[^\s{},|]+")
+_PLACE = re.compile(r"\[?[^\s{},|\[\]]+\]?")
 _DECLARATIONS = (".", "setp.")
 
 
