@@ -258,22 +258,22 @@ def test_the_c_functions_give_every_place(out: Path, cc: str, tmp_path: Path) ->
             assert tuple(call(f"{name}_{axis}", lane) for axis in given.axes) == place, (name, lane)
 
 
-def test_the_c_macros_give_every_size(out: Path, cc: str) -> None:
+def test_the_c_macros_give_every_size(out: Path, cc: str, tmp_path: Path) -> None:
     source = '#include "ptxmma/ptxmma.h"\n'
     for name, layout in HELD.items():
         for axis, size in layout.axes.items():
             source += f"typedef char {name}_{axis}[PTXMMA_{name.upper()}_{axis.upper()}S == {size} ? 1 : -1];\n"
         source += f"typedef char {name}_elements[PTXMMA_{name.upper()}_ELEMENTS == {layout.elements} ? 1 : -1];\n"
-    command = [cc, "-fsyntax-only", "-I", str(out / "generated/include"), "-xc", "-"]
-    subprocess.run(command, input=source, text=True, check=True)
+    (tmp_path / "sizes.c").write_text(source, encoding="utf-8")
+    header_programs.run(cc, "-fsyntax-only", "-I", out / "generated/include", tmp_path / "sizes.c")
 
 
-def test_the_list_of_variants_can_be_included(out: Path, cc: str) -> None:
+def test_the_list_of_variants_can_be_included(out: Path, cc: str, tmp_path: Path) -> None:
     lists = "".join(f'#include "ptxmma/variants/{name}.def"\n' for name in ("press", "rack", "scoop", "stash", "weave"))
     source = f"#define PTXMMA_VARIANT(identifier, spelling, ...) spelling\n{lists}"
-    command = [cc, "-E", "-P", "-I", str(out / "generated/include"), "-xc", "-"]
-    said = subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
-    assert re.findall('"(.*?)"', said) == list(_in_order())
+    (tmp_path / "lists.c").write_text(source, encoding="utf-8")
+    header_programs.run(cc, "-E", "-P", "-I", out / "generated/include", tmp_path / "lists.c", "-o", tmp_path / "lists.i")
+    assert re.findall('"(.*?)"', (tmp_path / "lists.i").read_text(encoding="utf-8")) == list(_in_order())
 
 
 def _in_order() -> Iterator[str]:
@@ -309,10 +309,7 @@ int main() {{
 """
     (tmp_path / "front.cpp").write_text(source, encoding="utf-8")
     program = tmp_path / "front"
-    subprocess.run(
-        [cxx, "-std=c++11", "-Wall", "-Werror", f"-I{out / 'generated/include'}", str(tmp_path / "front.cpp"), "-o", str(program)],
-        check=True,
-    )
+    header_programs.run(cxx, "-std=c++11", "-Wall", "-Werror", "-I", out / "generated/include", tmp_path / "front.cpp", "-o", program)
     assert subprocess.run([program], check=False).returncode == 0
 
 
@@ -729,8 +726,8 @@ def test_c_and_cpp_write_the_descriptor_of_every_product(out: Path, cxx: str, tm
     ]
     source = "".join(f"{line}\n" for line in ["#include <ptxmma/cuda/press_calls.cuh>", *lines])
     (tmp_path / "press.cpp").write_text(source, encoding="utf-8")
-    command = [cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{out}/generated/include", str(tmp_path / "press.cpp")]
-    subprocess.run(command, check=True)
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    header_programs.run(cxx, "-std=c++17", *warnings, "-fsyntax-only", "-I", out / "generated/include", tmp_path / "press.cpp")
 
 
 def test_a_qualifier_of_any_name_decides_on_the_descriptor(cxx: str, tmp_path: Path) -> None:
@@ -756,8 +753,8 @@ def test_a_qualifier_of_any_name_decides_on_the_descriptor(cxx: str, tmp_path: P
         own, wrong = (f"ptxmma_press_recipe_is_legal(PTXMMA_PRESS_{taste.upper()}, {each.recipe():#x}u)" for taste in (each.taste, other))
         lines.append(f'static_assert({front}::instruction() == {each.recipe():#x}u && {own} && !{wrong}, "");')
     (tmp_path / "press.cpp").write_text("\n".join(lines), encoding="utf-8")
-    command = [cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{out}/generated/include", str(tmp_path / "press.cpp")]
-    subprocess.run(command, check=True)
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    header_programs.run(cxx, "-std=c++17", *warnings, "-fsyntax-only", "-I", out / "generated/include", tmp_path / "press.cpp")
 
 
 def test_javascript_reads_the_descriptor_of_every_product(out: Path) -> None:
@@ -1045,8 +1042,8 @@ static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::elements == 12
 static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::registers == 3, "");
 static_assert(PTXMMA_SPREAD_WCOLS_OUT_B8_ELEMENTS(96) == 12, "");
 """
-        command = [cxx, "-std=c++11", "-fsyntax-only", f"-I{out / 'generated/include'}", "-xc++", "-"]
-        subprocess.run(command, input=source, text=True, check=True)
+        (tmp_path / "spread.cpp").write_text(source, encoding="utf-8")
+        header_programs.run(cxx, "-std=c++11", "-fsyntax-only", "-I", out / "generated/include", tmp_path / "spread.cpp")
 
 
 # --- beside others ----------------------------------------------------------------------------------------------------------

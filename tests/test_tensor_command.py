@@ -7,11 +7,11 @@ import io
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
+import header_programs
 import ptxmma
 from commands import ask
 from ptxmma.catalog import instructions
@@ -272,7 +272,7 @@ def test_the_type_of_every_opcode_names_it_and_compiles(root: Path, cxx: str, tm
     lines = [f"static_assert(sizeof({text}), {json.dumps(canonical)});" for canonical, text in named.items()]
     source = tmp_path / "types.cpp"
     source.write_text("\n".join(["#include <ptxmma/cuda/tcgen05_product.cuh>", *lines]) + "\n", encoding="utf-8")
-    subprocess.run([cxx, "-fsyntax-only", "-std=c++14", f"-I{root / 'generated/include'}", source], check=True)
+    header_programs.run(cxx, "-fsyntax-only", "-std=c++14", "-I", root / "generated/include", source)
     others = ("ashift", "decompress")
     opcodes = [each.canonical for each in known.all(lambda entry: entry.operation == "tensor-multiply")]
     assert [one for one in opcodes if one not in named] == [one for one in opcodes if any(other in one for other in others)]
