@@ -94,7 +94,13 @@ def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
     if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
         ways.append(Call([], [str(min(operand.immediates[-1], INT_MAX))], []))
-    objects = {"address": "void", "destination": "void", "source": "void", "location": f"uint{8 * operand.alignment}_t"}
+    objects = {
+        "address": "void",
+        "destination": "void",
+        "source": "void",
+        "tensormap": "void",
+        "location": f"uint{8 * operand.alignment}_t",
+    }
     pointed = objects.get(operand.kind, "")
     if operand.takes_register and not (pointed and operand.constraint == "l"):
         array = f"[{operand.registers}]" if operand.listed else ""

@@ -46,7 +46,7 @@ Kind = Literal[
 ]  # fmt: skip
 #: The operations of instructions; ``OPERATIONS`` of :mod:`ptxmma.matrices.operations` has a class for each.
 Verb = Literal[
-    "multiply", "load", "store", "transpose", "copy", "prefetch", "compute", "copy-box", "allocate", "shift",
+    "multiply", "load", "store", "transpose", "copy", "prefetch", "compute", "copy-box", "write", "allocate", "shift",
     "tensor-load", "tensor-reduce", "tensor-compress", "tensor-store", "tensor-copy", "tensor-multiply", "compress", "decompress",
     "synchronise",
 ]  # fmt: skip

@@ -72,7 +72,7 @@ class _Search:
         #: The length of each word before the substring, and the stems that begin with the word.
         self._words = [(word.rfind(core), alike) for word, alike in stems.items()]
         cuts = ((word, back + len(core)) for word, (back, _) in zip(stems, self._words, strict=True))
-        ends = [rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] for word, cut in cuts]
+        ends = [rb"(?<=(?<![\w$%.])" + word[:cut] + b")" + word[cut:] + _ahead(stems[word]) for word, cut in cuts]
         self._pattern = re.compile(core + b"(?:" + b"|".join(end + b"()" for end in (*ends, *([_MANGLED] if mangled else []))) + b")")
 
     def places(self, text: bytes) -> Iterator[int]:
@@ -91,24 +91,30 @@ class _Search:
                     break
 
 
+def _ahead(stems: Sequence[_Stem]) -> bytes:
+    """A pattern for what follows the first word of some stems, where it alone begins none: ``st`` is common, ``st.async`` is not."""
+    return b"" if any(stem.rest is None for stem in stems) else b"(?=" + b"|".join(stem.rest.pattern for stem in stems if stem.rest) + b")"
+
+
 class _Stem:
     """The first words of some instructions.
 
     Attributes:
         first: its first word.
         exact: whether other opcodes with this first word do not matter; what goes on where its last word ends is a misspelling of it.
+        rest: a pattern for its other words; None without any.
     """
 
     def __init__(self, text: bytes, exact: bool) -> None:
         self.first, *rest = text.split(b".")
         self.exact = exact
-        self._rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest)) if rest else None
+        self.rest = re.compile(rb"".join(rb"\s*\." + re.escape(word) for word in rest)) if rest else None
 
     def end(self, text: bytes, start: int) -> int:
         """The end of a stem that starts at a place; 0 where other words follow the first.  Assemblers take blanks before most dots."""
-        if self._rest is None:
+        if self.rest is None:
             return start + len(self.first)
-        match = self._rest.match(text, start + len(self.first))
+        match = self.rest.match(text, start + len(self.first))
         return match.end() if match else 0
 
 

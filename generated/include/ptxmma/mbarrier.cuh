@@ -101,6 +101,11 @@
 // 2. wait: Wait for the mbarrier that counts the 16 bytes.
 // 3. use: If it succeeded, the cluster does the work of the other one.
 // The response is complete after the wait.
+// 1. expect: A thread of the block that receives expects the bytes.
+// 2. issue: Threads of other blocks store.
+// 3. wait: Wait for the mbarrier.
+// 4. use: Then the values are there.
+// The store is complete after the wait.
 #pragma once
 
 #include "cuda/config.cuh"

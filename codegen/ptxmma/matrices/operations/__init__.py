@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.matrices.operations.compress import Compress, Decompress
-from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, CopyBox, Prefetch, Shift, Synchronise, TensorCopy
+from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, CopyBox, Prefetch, Shift, Synchronise, TensorCopy, Write
 from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
 from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.operations.transfer import Load, Store, TensorCompress, TensorLoad, TensorReduce, TensorStore, Transpose
@@ -19,6 +19,7 @@ OPERATIONS: dict[str, Operation] = {
     "transpose": Transpose(),
     "copy": Copy(),
     "copy-box": CopyBox(),
+    "write": Write(),
     "prefetch": Prefetch(),
     "compute": Compute(),
     "allocate": Allocate(),

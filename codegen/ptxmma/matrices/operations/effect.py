@@ -70,6 +70,13 @@ class CopyBox(Effect):
     needs = (("tensormap", "read"),)
 
 
+class Write(Effect):
+    """Writes numbers of a thread to memory, or combines them with what is there."""
+
+    verb = "writes numbers of a thread to memory"
+    needs = (("destination", "read"),)
+
+
 class Prefetch(Effect):
     """Fetches memory into a cache."""
 

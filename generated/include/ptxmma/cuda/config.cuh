@@ -68,6 +68,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_100_PTX_8_6 0
+#define PTXMMA_SM_100_PTX_8_7 0
 #define PTXMMA_SM_100_PTX_9_1 0
 #define PTXMMA_SM_100_PTX_9_3 0
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8 0
@@ -108,6 +109,7 @@
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4 0
 #define PTXMMA_SM_90_PTX_7_8 0
 #define PTXMMA_SM_90_PTX_8_0 0
+#define PTXMMA_SM_90_PTX_8_1 0
 #define PTXMMA_SM_90_PTX_8_3 0
 #define PTXMMA_SM_90_PTX_8_6 0
 #define PTXMMA_SM_90_PTX_9_1 0
@@ -130,6 +132,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_9_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_101F_SM_103F_PTX_8_8_ABSENT PTXMMA_NO_DEVICE
@@ -170,6 +173,7 @@
 #define PTXMMA_SM_90A_SM_100F_SM_110F_SM_120F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_90_PTX_8_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_90_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
@@ -369,6 +373,16 @@
 #else
 #define PTXMMA_SM_100_PTX_8_6 0
 #define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1208)
+#define PTXMMA_SM_100_PTX_8_7 0
+#define PTXMMA_SM_100_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.7: compile with CUDA 12.8 or newer")
+#elif PTXMMA_PASS >= 1000
+#define PTXMMA_SM_100_PTX_8_7 1
+#else
+#define PTXMMA_SM_100_PTX_8_7 0
+#define PTXMMA_SM_100_PTX_8_7_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100 or newer: compile with -arch=sm_100 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1301)
@@ -814,6 +828,16 @@
 #else
 #define PTXMMA_SM_90_PTX_8_0 0
 #define PTXMMA_SM_90_PTX_8_0_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1201)
+#define PTXMMA_SM_90_PTX_8_1 0
+#define PTXMMA_SM_90_PTX_8_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.1: compile with CUDA 12.1 or newer")
+#elif PTXMMA_PASS >= 900
+#define PTXMMA_SM_90_PTX_8_1 1
+#else
+#define PTXMMA_SM_90_PTX_8_1 0
+#define PTXMMA_SM_90_PTX_8_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_90 or newer: compile with -arch=sm_90 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1203)
