@@ -93,7 +93,9 @@ def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
     ways = []
     if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
-        ways.append(Call([], [str(min(operand.immediates[-1], INT_MAX))], []))
+        # The largest shows that assemblers take it, too; the last codes of a tensor map's field need more than the instruction does.
+        value = operand.immediates[0 if operand.name == "new-code" else -1]
+        ways.append(Call([], [str(min(value, INT_MAX))], []))
     objects = {
         "address": "void",
         "destination": "void",

@@ -52,7 +52,7 @@ struct tile_measures {
 PTXMMA_CONSTEXPR_FN tile_measures measure_tile(
     ptxmma_type type, ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t x, uint32_t k) {
   const uint32_t pattern = ptxmma_describe_swizzle(swizzle).pattern;
-  tile_measures tile = {PTXMMA_OK, {type, majorness, swizzle, x, k, 0, 0, 0, 0}, {0, 0, 0, 0}, 0, pattern};
+  tile_measures tile = {PTXMMA_OK, {type, majorness, swizzle, x, k, 0, 0, 0, 0, false}, {0, 0, 0, 0}, 0, pattern};
   if (pattern < 128) tile.alignment = 128;
   tile.status = ptxmma_shared_close(&tile.layout);
   if (tile.status == PTXMMA_OK) tile.status = ptxmma_shared_measure(&tile.layout, &tile.bytes);
