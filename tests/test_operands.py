@@ -53,7 +53,7 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
         for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
             alone: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
-            alone["bracketed"] = any(f"[{operand.name}]" in form.syntax for form in instruction.forms)
+            alone["bracketed"] = any(f"[{operand.name}{end}" in form.syntax for form in instruction.forms for end in "],")
             alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
             assert operand == ROLES[entry.kind].operand_type(
                 name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone

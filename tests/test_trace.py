@@ -125,6 +125,8 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "store",
             "transpose",
             "copy",
+            "copy-box",
+            "write",
             "prefetch",
             "compute",
             "allocate",
@@ -140,7 +142,7 @@ def test_a_trace_takes_what_its_operation_has() -> None:
             "synchronise",
         }
     )
-    for effect in ("allocate", "copy", "prefetch", "compute", "synchronise"):
+    for effect in ("allocate", "copy", "copy-box", "write", "prefetch", "compute", "synchronise"):
         with pytest.raises(Missing, match="neither loads, stores nor multiplies matrices"):
             trace(kinds[effect], 0, 0)
     with pytest.raises(Missing, match="moves rows of bytes, which have no elements to follow"):

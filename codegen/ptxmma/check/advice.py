@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions.spellings import without_hints
 from ptxmma.catalog.layouts import granularity
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.findings import Severity
@@ -99,7 +100,7 @@ class Advice:
         canonical = instruction.canonical
         if not instruction.documented:
             remarks.append(SpellingRemark("warning", "undocumented", "assemblers accept it, but the manual does not have it"))
-        if spelling != canonical:
+        if _without_hints(instruction, spelling) != _without_hints(instruction, canonical):
             remarks.append(SpellingRemark("note", "spelling", f"the canonical spelling is {canonical}", canonical))
         if ordered := self._ordered(instruction):
             first = min(ordered.accepted_by().values())
@@ -155,6 +156,11 @@ class Advice:
         if not wrong:
             return ()
         return (f"the metadata is {value:#x}, with the fields {listed}: behaviour is undefined; legal fields: {', '.join(metadata.legal)}",)
+
+
+def _without_hints(instruction: Instruction, spelling: str) -> list[str]:
+    """The words of a spelling that have a place: manuals and compilers write hints at several."""
+    return without_hints(instruction.variant.instruction, spelling.split("."))[0]
 
 
 def _of_memory(instruction: Instruction, values: tuple[Value, ...]) -> tuple[tuple[int, Remark], ...]:
