@@ -68,9 +68,9 @@ class Match(NamedTuple):
 def matching(catalog: Catalog, text: str) -> list[Match]:
     """The instructions that have every word of a text; where none has, the ones with modifiers that begin with the words.
 
-    A text without spaces is a spelling, from which modifiers are left out: the rest is in order.
+    A text with dots and without spaces is a spelling, from which modifiers are left out: the rest is in order.
     """
-    words, spelling = words_of(text), not re.search(r"\s", text)
+    words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
     if not 0 < len(words) <= _MOST or text.startswith("."):
         return []
     meanings = _meanings(catalog.database.spec, words)
