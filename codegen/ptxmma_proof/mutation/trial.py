@@ -32,7 +32,7 @@ from ptxmma_proof.peers import compared, recorded
 from ptxmma_proof.questions import Progress, quiet
 
 #: Exceptions of the generator and the library for such wrong tables.
-_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, TypeError, ValueError)
+_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, StopIteration, TypeError, ValueError)
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
 #: The file that is counted apart: without one of its entries, few witnesses contradict anything.
