@@ -4255,8 +4255,8 @@ export const database = {
    "shape",
    "typed",
    "ordered",
-   "hints",
    "opcode",
+   "hints",
    "stem",
    "places",
    "patterns"
@@ -4304,6 +4304,7 @@ export const database = {
     null,
     null,
     [["space","global"]],
+    null,
     "0+3"
    ],
    ["cp.async.commit_group","cp.async","Make a group of the uncommitted copies of the thread","thread","synchronise","cp.async.commit_group","",["9 1"],"0","5","5","0",true],
@@ -4389,6 +4390,7 @@ export const database = {
     null,
     null,
     [["dst","src"]],
+    null,
     "3+6"
    ],
    [
@@ -4608,6 +4610,7 @@ export const database = {
     null,
     null,
     [["dst","src"]],
+    null,
     "9+3 3 12+5"
    ],
    [
@@ -4650,6 +4653,7 @@ export const database = {
     null,
     null,
     [["dst","src"]],
+    null,
     "9"
    ],
    [
@@ -4692,6 +4696,7 @@ export const database = {
     null,
     null,
     null,
+    null,
     "9"
    ],
    [
@@ -4729,7 +4734,6 @@ export const database = {
     null,
     null,
     null,
-    null,
     "fence.proxy.tensormap::generic"
    ],
    [
@@ -4746,7 +4750,6 @@ export const database = {
     "9",
     "0",
     true,
-    null,
     null,
     null,
     null,
@@ -5061,8 +5064,8 @@ export const database = {
     "shape",
     "atype",
     [["dtype","atype","btype","ctype","stype"],["row","col"]],
-    null,
     "mma",
+    null,
     "mma",
     {"d":"middle","c":"middle","a":"left","b":"top"},
     "0+2 0+4 2+2 0+6 4+3 6*3 7*98 8*4 7*25 1 6 1 6 1 6 1 6 1 6 1 6 1 6 1 6 3 7 3 7 3 7 3 7 3 7 3 7 3 7 3 7 9+2 9+2 9+2 9+2 9+2 9+2 9+2 9+3 8 11 8 11 8 11 8 11 8 11 8 11 8 11 8"
@@ -5223,8 +5226,8 @@ export const database = {
     "shape",
     "element",
     null,
-    null,
     "tcgen05.ld",
+    null,
     "tcgen05_ld"
    ],
    [
@@ -5265,8 +5268,8 @@ export const database = {
     "shape",
     "type",
     null,
-    null,
     "tcgen05.ld.red",
+    null,
     "tcgen05_ld_red"
    ],
    [
@@ -5472,6 +5475,7 @@ export const database = {
     null,
     null,
     null,
+    null,
     "17+8"
    ],
    [
@@ -5493,8 +5497,8 @@ export const database = {
     null,
     null,
     null,
-    "17+8",
     "tcgen05.mma",
+    "17+8",
     null,
     null,
     "12*2 13*2 12*8 13*2 12*12 14*14"
@@ -5514,6 +5518,7 @@ export const database = {
     "0",
     true,
     {"cta_group":{"values":{"cta_group::1":{"ctas":1}}}},
+    null,
     null,
     null,
     null,
@@ -5539,8 +5544,8 @@ export const database = {
     null,
     null,
     null,
-    "25+16",
     "tcgen05.mma.ws",
+    "25+16",
     null,
     null,
     "12+2 12*3"
@@ -5583,8 +5588,8 @@ export const database = {
     "shape",
     "element",
     null,
-    null,
     "tcgen05.st",
+    null,
     "tcgen05_st"
    ],
    [
@@ -5660,8 +5665,8 @@ export const database = {
     "shape",
     "atype",
     [["dtype","atype","btype"]],
-    null,
     "wgmma.mma_async",
+    null,
     "wgmma_sp",
     {"d":"middle","a":"left","b":"top"},
     "1*3 5+2 6*15"
@@ -5720,7 +5725,7 @@ export const database = {
     null,
     null,
     null,
-    null,
+    "fence.proxy",
     null,
     "fence_proxy"
    ],
