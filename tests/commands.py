@@ -1,4 +1,4 @@
-"""What the tests of commands share: the command line, asked in this process."""
+"""The command line, asked in this process by the tests of commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ptxmma.cli import main
 
 
 def ask(*arguments: str, code: int = 0) -> str:
-    """What ``ptxmma`` prints, on either stream, before it ends with this code."""
+    """Return what ``ptxmma`` prints, on either stream, before it ends with this code."""
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == code, result.output
     return result.output

@@ -222,7 +222,7 @@ _CONDITIONAL = re.compile(r"\{(, [^{}]+) if (\w+)\}")
 
 
 def every_list(texts: Iterable[str]) -> list[str]:
-    """Every list that the texts stand for: ``["a{, b}"]`` is ``["a", "a, b"]``.
+    """Every list that the texts write: ``["a{, b}"]`` is ``["a", "a, b"]``.
 
     First come the lists without optional operands, then those with the first one of each text, and so on.
     """

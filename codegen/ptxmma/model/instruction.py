@@ -268,7 +268,6 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
         ),
     ]
     opcode: Annotated[str, like(r"^[a-z0-9_.:]+$", "how every spelling starts, where that is more than the first token")] = ""
-    besides: tuple[Token, ...] = ()  # words after the opcode in instructions that the spec lacks: "bulk" of "cp.async.bulk"
     ordered: Annotated[
         tuple[Annotated[tuple[Name, ...], SOME], ...],
         Meta(description="qualifiers, or modifiers that every form has, in the order that assemblers heed; all others may change places"),

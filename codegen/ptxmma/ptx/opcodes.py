@@ -40,11 +40,6 @@ class Opcodes:
         for text in sorted(whole | exact):
             stem = _Stem(text.encode(), text in exact)
             stems.setdefault(stem.first, []).append(stem)
-        besides = [[*(entry.opcode or entry.name).split("."), word] for entry in spec.instructions for word in entry.besides]
-        #: The opcodes of other instructions that begin like one of the spec's.
-        self._besides = (
-            re.compile("|".join(r"\s*\.".join(map(re.escape, words)) + r"\b" for words in besides).encode()) if besides else None
-        )
         endings = {word[-_ENDING:] for word in stems}
         #: The substrings to search for: "mma" is also part of "wgmma".
         self._cores = [word for word in sorted(endings) if not any(other in word for other in endings - {word})]
@@ -60,8 +55,7 @@ class Opcodes:
 
     def places(self, text: bytes) -> list[int]:
         """The places, ascending, of the words in a text without comments that begin an instruction."""
-        places = sorted(place for search in self._searches for place in search.places(text))
-        return [place for place in places if not self._besides.match(text, place)] if self._besides else places
+        return sorted(place for search in self._searches for place in search.places(text))
 
 
 class _Search:
