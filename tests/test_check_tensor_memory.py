@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check, tensor_kernels, tensor_memory
+from ptxmma.check import check, shifted_operands, tensor_kernels, tensor_memory
 
 _HEAD = ".version {}\n.target {}\n.address_size 64\n.visible .entry kernel() {{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd0], 32;"
@@ -22,7 +22,7 @@ def rules(*lines: str, target: str = "sm_100a") -> list[str]:
     return [each.rule for each in check(text)]
 
 
-RULES = {**tensor_memory.RULES, **tensor_kernels.RULES}
+RULES = {**tensor_memory.RULES, **tensor_kernels.RULES, **shifted_operands.RULES}
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -251,3 +251,43 @@ def test_a_load_writes_all_of_its_registers(target: str) -> None:
     assert not check(module.replace("LAST", "%r1")).findings
     (finding,) = check(module.replace("LAST", "_"))
     assert (finding.rule, finding.severity, finding.source[finding.caret]) == ("sink", "error", "_")
+
+
+_SHIFTING, _READING = (f"tcgen05.mma.cta_group::1.kind::f16{shift} [%r0], [%r2], %rd0, %r1, %p0;" for shift in (".ashift", ""))
+_STORED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%r3};"
+
+
+def shifted(*lines: str) -> list[str]:
+    """The places at which a kernel of these lines reads A shifted, with the line of the product that shifted it."""
+    findings = check(_HEAD.format("9.4", "sm_100a") + "\n".join(lines) + "\nret;\n}\n")
+    notes = [each for each in findings if each.rule == "shifted-operand"]
+    assert all(each.severity == "note" for each in notes)
+    return [f"{each.line}:{each.column} {each.message.split(' has .ashift')[0]}" for each in notes]
+
+
+def test_what_reads_a_after_a_shift_is_noted() -> None:
+    after = "7:43 the product of line 6"
+    assert shifted(_SHIFTING, _READING) == [after]
+    assert shifted(_SHIFTING, _READING.replace("::f16", "::f16.collector::a::discard")) == ["7:65 the product of line 6"]
+    assert shifted(_SHIFTING, _F16, _READING) == ["8:43 the product of line 6"]
+    assert shifted("again:", _SHIFTING, "@%p1 bra again;") == ["7:50 the product of line 7"]
+    elected = "elect.sync _|%p1, -1;"  # as 1cta_mma_a_from_tmem.py of CUTLASS issues both
+    assert shifted(elected, "@!%p1 bra on;", _SHIFTING, "on:", elected, "@!%p1 bra end;", _READING, "end:") == [
+        "12:43 the product of line 8"
+    ]
+
+
+def test_nothing_is_noted_where_a_may_be_another() -> None:
+    assert not shifted(_READING, _SHIFTING)
+    assert not shifted(_SHIFTING, _READING.replace("[%r2]", "[%r2+8]"))
+    assert not shifted(_SHIFTING, _READING.replace("[%r2]", "[%r4]"), _F16)
+    assert not shifted("mov.b32 %r2, 0;", _SHIFTING, "add.s32 %r2, %r2, 8;", _READING)
+    for between in (
+        _STORED,
+        _POLL,
+        "bar.sync 0;",
+        "tcgen05.cp.cta_group::1.128x256b [%r2], %rd0;",
+        "tcgen05.shift.cta_group::1.down [%r2];",
+    ):
+        assert not shifted(_SHIFTING, between, _READING)
+    assert not shifted("@%p1 bra other;", _SHIFTING, "ret;", "other:", _READING)

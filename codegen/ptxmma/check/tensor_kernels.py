@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.products.resolution import OPERATION
-from ptxmma.check import lifecycles, tensor_memory
+from ptxmma.check import lifecycles, shifted_operands, tensor_memory
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.kernel_paths import EXIT
 from ptxmma.check.remarks import Remark, spelling_of
@@ -148,6 +148,7 @@ class TensorKernels:
             )
         yield from _empty_collectors(self._catalog.database.spec.instructions, statements)
         yield from tensor_memory.bounds_of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
+        yield from shifted_operands.of_kernel(self._catalog, function, bits, statements)
         loaded = self._first(self._loads, statements)
         unwaited, unordered = [], []
         if loaded is not None:
