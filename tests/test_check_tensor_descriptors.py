@@ -123,6 +123,22 @@ def test_a_shifted_a_has_128_rows(bits: int, said: str) -> None:
     assert bool(said) == bool(message)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"btype": "e4m3"}, ""),
+        ({"btype": "e5m2"}, "takes no btype = e5m2"),
+        ({"btype": "e4m3", "b_majorness": "MN"}, "decompress::lut::b does not allow b_majorness = MN; legal: K"),
+    ],
+)
+def test_a_table_has_e4m3_of_b_untransposed(fields: dict[str, str], said: str) -> None:
+    bits = instruction_descriptor("f8f6f4", m=128, n=64, atype="e5m2", dtype="f32", **fields)
+    line = "tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b [%r0], %rd0, %rd1, [%r2], %r1, %p0;"
+    message = about_product(bits, line, "sm_107a")
+    assert said in message
+    assert bool(said) == bool(message)
+
+
 @pytest.mark.parametrize("qualifier", ["", ".block32"])
 def test_the_target_decides(qualifier: str) -> None:
     """K = 96 is that of sm_103a."""

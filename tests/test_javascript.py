@@ -233,7 +233,7 @@ def test_hints_follow_the_instructions_that_take_them(catalog: Catalog, ask: Ask
 
 def _opcodes(catalog: Catalog) -> list[Instruction]:
     """Products of which no two differ in nothing that rules test."""
-    tested = ("name", "cta_group", "kind", "scale_vec", "ashift")
+    tested = ("name", "cta_group", "kind", "scale_vec", "ashift", "decompress")
     known: dict[tuple[object, ...], Instruction] = {}
     for instruction in catalog.all(lambda entry: entry.operation == resolution.OPERATION):
         known.setdefault(tuple(instruction.variant.facts.get(name) for name in tested), instruction)

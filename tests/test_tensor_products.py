@@ -14,6 +14,7 @@ from ptxmma import scaling, shared_memory, sparse
 from ptxmma.catalog.descriptors.lookup import codec, of_product
 from ptxmma.catalog.instructions import Missing
 from ptxmma.catalog.operands import TensorOperand
+from ptxmma.catalog.products import resolution
 from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.check import check
 from ptxmma.matrices.scaling import tensor_memory
@@ -244,6 +245,21 @@ def test_the_table_of_b_needs_every_lane(ctas: int, m: int, legal: str) -> None:
     with pytest.raises(IllegalProductError, match=rf"does not allow m = {m}; legal: {legal} \(PTX ISA 9\.4, 9\.7\.18\.10\.10\.1\)"):
         ptxmma.instruction(opcode, m=m, **sizes)
     assert ptxmma.instruction(opcode, m=int(legal), **sizes).accepted_by()
+
+
+@pytest.mark.parametrize("kind", ["f8f6f4.decompress::lut::b", "mxf8f6f4.block_scale.decompress::lut::b.block32"])
+def test_a_table_has_e4m3_of_b_untransposed(kind: str) -> None:
+    """PTX ISA 9.4, 9.7.18.10.10.1: it is the only type allowed, and B does not support transpose."""
+    opcode = f"tcgen05.mma.cta_group::1.kind::{kind}"
+    sizes: dict[str, Any] = {"m": 128, "n": 64, "dtype": "f32", "atype": "e2m3"}
+    with pytest.raises(IllegalProductError, match=r"takes no btype = e5m2; legal: .*, btype e4m3$"):
+        ptxmma.instruction(opcode, btype="e5m2", **sizes)
+    product = ptxmma.instruction(opcode, **sizes)
+    assert product.variant.facts["btype"] == "e4m3"
+    with pytest.raises(IllegalProductError, match=r"does not allow b_majorness = MN; legal: K \(PTX ISA 9\.4, 9\.7\.18\.10\.10\.1\)"):
+        of_product(product, b_majorness="MN")
+    assert of_product(product, a_majorness="MN") ^ of_product(product) == 1 << 15
+    assert resolution.types(product.database.spec, product.variant)["btype"] == {"e4m3"}
 
 
 @pytest.mark.parametrize(("kind", "element", "selects"), [("f16", "f16", True), ("f8f6f4", "e4m3", False), ("i8", "s8", False)])

@@ -6643,6 +6643,7 @@ export const database = {
    {"of":"ashift=ashift","m":[128,256]},
    {"of":"decompress=decompress::lut::b cta_group=cta_group::1","m":[128]},
    {"of":"decompress=decompress::lut::b cta_group=cta_group::2","m":[256]},
+   {"of":"decompress=decompress::lut::b","fields":{"btype":["e4m3"],"b_majorness":["K"]}},
    {"of":"cta_group=cta_group::1 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[16,256,16]]},
    {"of":"cta_group=cta_group::2 kind=kind::f8f6f4|kind::mxf8f6f4|kind::i8 b_majorness=MN","n":[[32,256,32]]}
   ],

@@ -33,12 +33,13 @@ export function tensorProduct(instruction, given = {}) {
   if (!rules || !types.length || instruction.operation !== OPERATION_OF_PRODUCTS) return null;
   /** @type {TensorProduct} */
   const product = { values: {}, legal: {}, block: 0, targets: [] };
+  const limits = () => /** @type {NonNullable<typeof rules.limits>} */ (fitting(rules.limits));
   const choose = (/** @type {string} */ name, /** @type {(string | number)[]} */ legal, /** @type {string | number} */ usual) => {
     product.legal[name] = legal;
     product.values[name] = facts[name] = legal.find((value) => String(value) === String(given[name] ?? "")) ?? usual;
   };
   for (const name of /** @type {const} */ (["dtype", "atype", "btype"])) {
-    const legal = [...new Set(types.flatMap((row) => row[name]))];
+    const legal = [...new Set(types.flatMap((row) => row[name]))].filter((type) => limits().every((row) => row.fields?.[name]?.includes(type) ?? true));
     choose(name, legal, legal.reduce((one, other) => (database.types[other].bits > database.types[one].bits ? other : one)));
     types = types.filter((row) => row[name].includes(String(facts[name])));
   }
@@ -51,7 +52,6 @@ export function tensorProduct(instruction, given = {}) {
   }
   const chosen = options.filter((row) => facts[row.field] === row.value);
   const shapes = /** @type {typeof rules.shapes} */ (fitting(rules.shapes));
-  const limits = () => /** @type {NonNullable<typeof rules.limits>} */ (fitting(rules.limits));
   const sizes = [...new Set(shapes.flatMap((row) => row.m))].filter((m) => limits().every((row) => row.m?.includes(m) ?? true)).sort((one, other) => one - other);
   choose("m", sizes, nearestTo(sizes, 128));
   const own = numbersOfProducts(shapes.filter((row) => row.m.includes(Number(facts.m))));

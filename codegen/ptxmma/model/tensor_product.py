@@ -47,17 +47,18 @@ class ProductOption(Entry, frozen=True, kw_only=True):
 
 
 class ProductLimit(Entry, frozen=True, kw_only=True):
-    """The M, or the N, that qualifiers and fields of the instruction descriptor leave; conditions read these fields, too."""
+    """The M, the N, or the values of fields, that qualifiers and other fields of the instruction descriptor leave; conditions read both."""
 
     of: tuple[Condition, ...]
     m: tuple[Positive, ...] = ()  # any if absent
     n: tuple[Range, ...] = ()  # any if absent
+    fields: Condition = {}  # the types of D, A and B, and fields of the descriptor that choose no product: {btype: "e4m3"}
     source: Source
 
     def __post_init__(self) -> None:
-        """A limit is one of M or of N."""
-        if not (self.m or self.n):
-            raise ValueError("a limit leaves some M or some N: give m, n or both")
+        """A limit is one of M, of N or of a field."""
+        if not (self.m or self.n or self.fields):
+            raise ValueError("a limit leaves some M, some N or some values of a field: give m, n or fields")
 
 
 class ProductScale(Entry, frozen=True, kw_only=True):
@@ -81,5 +82,5 @@ class TensorProducts(Entry, frozen=True, kw_only=True):
     depths: Annotated[tuple[ProductDepth, ...], SOME]
     options: tuple[ProductOption, ...] = ()
     shapes: Annotated[tuple[ProductShape, ...], SOME]
-    limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M and N, too
+    limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M, N and fields, too
     scales: tuple[ProductScale, ...] = ()

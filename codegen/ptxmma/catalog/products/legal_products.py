@@ -35,7 +35,8 @@ def in_words(spec: Spec, opcode: Variant) -> list[str]:
     if rules is None or opcode.instruction.operation != resolution.OPERATION:
         return []
     facts = [facts_of(spec, opcode)]
-    lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in met(rules.types, facts)]
+    types = [product_rules.left(rules, row, facts[0]) for row in met(rules.types, facts)]
+    lines = [f"D {_either(row.dtype)}, A {_either(row.atype)}, B {_either(row.btype)}{_where(row.of)}" for row in types]
     lines += [f"K {row.k}{_on(row.targets)}{_where(row.of)}" for row in met(rules.depths, facts)]
     deep: list[Facts] = [{**facts[0], "k": row.k} for row in met(rules.depths, facts)]
     lines += [f"{row.field} {row.value}{_on(row.targets)}{_where(row.of)}" for row in met(rules.options, deep)]
@@ -43,6 +44,8 @@ def in_words(spec: Spec, opcode: Variant) -> list[str]:
     limits = met(rules.limits, facts)
     lines += [f"M {_either(row.m)} alone{_where(row.of)}" for row in limits if row.m]
     lines += [f"N {product_rules.ranges(row.n)} alone{_where(row.of)}" for row in limits if row.n]
+    fields = ((row, name, values) for row in limits for name, values in row.fields.items() if name not in product_rules.TYPES)
+    lines += [f"{name} {_either(values)} alone{_where(row.of)}" for row, name, values in fields]
     kept = "kept elements" if opcode.instruction.sparse else "elements"
     return lines + [
         f"scale factors {_either(row.stype)}, one for {row.block} {kept} along K{_on(row.targets)}{_where(row.of)}"

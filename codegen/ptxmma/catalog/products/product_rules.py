@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from ptxmma.arguments import integer
 from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.model import (
@@ -85,7 +87,7 @@ def choose(spec: Spec, opcode: str, facts: Facts, given: Mapping[str, str | int]
     """
     assert spec.tensor_products is not None
     rules, known = spec.tensor_products, dict(facts)
-    types = _types(_matching(rules.types, known), opcode, given)
+    types = _types([left(rules, row, known) for row in _matching(rules.types, known)], opcode, given)
     known |= types
     depth = _depth(rules.depths, known, opcode, given)
     known["k"] = depth.k
@@ -144,6 +146,15 @@ def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | 
     return {name: wanted.get(name, legal[name][0]) for name in TYPES}
 
 
+def left(rules: TensorProducts, row: ProductTypes, facts: Facts) -> ProductTypes:
+    """A rule for types, with the types that the limits leave."""
+    limits = [limit.fields for limit in _matching(rules.limits, facts) if limit.fields]
+    left = {
+        name: [value for value in getattr(row, name) if all(value in fields.get(name, (value,)) for fields in limits)] for name in TYPES
+    }
+    return msgspec.structs.replace(row, **{name: tuple(values) for name, values in left.items()}) if limits else row
+
+
 def _type_text(rows: Sequence[ProductTypes]) -> str:
     return "; ".join(", ".join(f"{name} {' or '.join(getattr(row, name))}" for name in TYPES) for row in rows)
 
@@ -198,7 +209,7 @@ def _shape(rows: Sequence[ProductShape], opcode: str, k: int, given: Mapping[str
 
 
 def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
-    """Check M and N of a legal product against its qualifiers, and what its instruction descriptor says beyond shape and types.
+    """Check a legal product against the limits of its qualifiers, and of what its instruction descriptor says beyond shape and types.
 
     Args:
         spec: the spec; without rules of products there is nothing to check.
@@ -206,7 +217,7 @@ def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
         facts: the facts of the opcode, the product and the fields of the descriptor, as far as they are known.
 
     Raises:
-        IllegalProductError: M or N is not legal with these facts; the message lists what is.
+        IllegalProductError: M, N or a field is not legal with these facts; the message lists what is.
     """
     for row in _matching(spec.tensor_products.limits, facts) if spec.tensor_products else ():
         condition = next(each for each in row.of if matches((each,), facts))
@@ -217,6 +228,9 @@ def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
             raise IllegalProductError(opcode, f"{problem} m = {facts['m']}", f"{' or '.join(map(str, row.m))} {source}")
         if row.n and not _among(int(facts["n"]), row.n):
             raise IllegalProductError(opcode, f"{problem} n = {facts['n']}", f"{ranges(row.n)} {source}")
+        for name, values in row.fields.items():
+            if facts.get(name, values[0]) not in values:
+                raise IllegalProductError(opcode, f"{problem} {name} = {facts[name]}", f"{' or '.join(map(str, values))} {source}")
 
 
 def within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
@@ -259,7 +273,7 @@ def unstated(rules: TensorProducts, facts: Facts) -> list[str]:
 
 def types(rules: TensorProducts, facts: Facts) -> dict[str, set[str]]:
     """The legal values of each argument of an opcode that is a type: of D, A, B and the scale factors."""
-    rows, scales = _matching(rules.types, facts), _matching(rules.scales, facts)
+    rows, scales = [left(rules, row, facts) for row in _matching(rules.types, facts)], _matching(rules.scales, facts)
     legal = {name: {value for row in rows for value in getattr(row, name)} for name in TYPES}
     return legal | {"stype": {value for row in scales for value in row.stype}}
 
@@ -272,9 +286,15 @@ def every(rules: TensorProducts, facts: Facts) -> Iterator[Choice]:
 
 def typed(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str]]:
     """Every legal choice of the types of D, A and B."""
+    yield from (chosen for _, chosen in _typed(rules, facts))
+
+
+def _typed(rules: TensorProducts, facts: Facts) -> Iterator[tuple[ProductTypes, dict[str, str]]]:
+    """The rule that allows each legal choice of types, and the choice."""
     for row in _matching(rules.types, facts):
-        for chosen in itertools.product(*(getattr(row, name) for name in TYPES)):
-            yield dict(zip(TYPES, chosen, strict=True))
+        allowed = left(rules, row, facts)
+        for chosen in itertools.product(*(getattr(allowed, name) for name in TYPES)):
+            yield row, dict(zip(TYPES, chosen, strict=True))
 
 
 def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iterator[Choice]:
@@ -324,13 +344,11 @@ class Rows(NamedTuple):
 
 def rows(rules: TensorProducts, facts: Facts) -> Iterator[Rows]:
     """The rules that allow the products of an opcode, for each choice of types."""
-    for row in _matching(rules.types, facts):
-        for chosen in itertools.product(*(getattr(row, name) for name in TYPES)):
-            types = dict(zip(TYPES, chosen, strict=True))
-            for depth in _matching(rules.depths, {**facts, **types}):
-                known = {**facts, **types, "k": depth.k}
-                scales = _matching(rules.scales, known)
-                yield from (Rows(row, types, depth, shape, scales) for shape in _matching(rules.shapes, known))
+    for row, types in _typed(rules, facts):
+        for depth in _matching(rules.depths, {**facts, **types}):
+            known = {**facts, **types, "k": depth.k}
+            scales = _matching(rules.scales, known)
+            yield from (Rows(row, types, depth, shape, scales) for shape in _matching(rules.shapes, known))
 
 
 def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None, k: int | None) -> bool:
@@ -338,11 +356,10 @@ def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None,
     depths = [row for row in rules.depths if k in (None, row.k)]
     shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
     possible = depths and shapes and within_limits(rules, facts, m, n)
-    for row in _matching(rules.types, facts) if possible else ():
-        for dtype, atype, btype in itertools.product(row.dtype, row.atype, row.btype):
-            known = {**facts, "dtype": dtype, "atype": atype, "btype": btype}
-            if any(_matching(shapes, {**known, "k": depth.k}) for depth in _matching(depths, known)):
-                return True
+    for types in typed(rules, facts) if possible else ():
+        known = {**facts, **types}
+        if any(_matching(shapes, {**known, "k": depth.k}) for depth in _matching(depths, known)):
+            return True
     return False
 
 

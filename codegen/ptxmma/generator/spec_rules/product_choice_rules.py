@@ -11,7 +11,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.reach_rules import unreached
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import Facts, TensorProducts, matches
+from ptxmma.model import Condition, Facts, TensorProducts, matches
 
 #: The lists of rules in the order in which they choose.
 _SECTIONS = ("types", "depths", "options", "shapes", "limits", "scales")
@@ -52,6 +52,8 @@ class _Walk:
         scaled = any(kind == "tensor-scales" for kind, _ in resolution.described(variant))
         if self._new("types", variant.facts, variant.instruction.name, scaled):
             yield from self._row("types", variant.facts, variant.canonical, here, _types)
+            if self._fitting("types", variant.facts) and not any(True for _ in product_rules.typed(self._rules, variant.facts)):
+                yield from self._context.once(here, f"the limits in tensor_products leave {variant.canonical} no types of D, A and B")
             for types in product_rules.typed(self._rules, variant.facts):
                 known = {**variant.facts, **types}
                 if self._new("depths", known, scaled):
@@ -106,9 +108,18 @@ class _Walk:
                 for when in row.of:
                     rest = {key: values for key, values in when.items() if key not in fields}
                     yield from unreached(self._context, [rest] if rest else [], facts, place)
-                    for key in when.keys() - rest.keys():
-                        known = fields[key]
-                        yield from self._context.known(f"value of {key}", map(str, when[key] if known else ()), sorted(known), *place)
+                    yield from self._known(fields, {key: when[key] for key in when.keys() - rest.keys()}, *place)
+        limited = fields | {name: {value for row in self._rules.types for value in getattr(row, name)} for name in product_rules.TYPES}
+        for number, limit in enumerate(self._rules.limits):
+            place = ("tensor_products", "limits", number, "fields")
+            yield from self._context.known("field", limit.fields, sorted(limited), *place)
+            yield from self._known(limited, limit.fields, *place)
+
+    def _known(self, fields: Mapping[str, set[str]], values: Condition, *place: str | int) -> Iterator[Problem]:
+        """Values that fields do not have, of fields whose values have names."""
+        for key, given in values.items():
+            if known := fields.get(key):
+                yield from self._context.known(f"value of {key}", map(str, given), sorted(known), *place)
 
     def _new(self, section: str, facts: Facts, *more: object) -> bool:
         """Note the facts with which a list chooses; False if the list and the lists after it have judged the same ones."""
@@ -151,7 +162,7 @@ def _said(facts: Facts, names: Iterable[str]) -> str:
     return ", ".join(f"{name} = {facts[name]}" for name in names)
 
 
-def _field_values(context: RuleContext) -> Mapping[str, set[str]]:
+def _field_values(context: RuleContext) -> dict[str, set[str]]:
     """The named values of each field of instruction descriptors that chooses no product; none of a field that holds any number."""
     fields: dict[str, set[str]] = {}
     for format in context.spec.descriptors:

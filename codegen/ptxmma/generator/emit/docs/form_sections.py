@@ -17,7 +17,7 @@ from ptxmma.generator.emit.docs.family import UNDOCUMENTED, Row
 from ptxmma.generator.emit.docs.form_groups import FormGroup
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.docs.layout_sections import Use
-from ptxmma.model import InstructionSet, Spec
+from ptxmma.model import Condition, InstructionSet, Spec
 
 # --- names in C++ -----------------------------------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ def _caption(group: Sequence[Use]) -> str:
 
 
 def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str], str]:
-    """The rules that some opcodes of one instruction can meet, and those that narrow N further; nothing where they state their shape.
+    """The rules that some opcodes of one instruction can meet, and those that narrow them further; nothing where they state their shape.
 
     A product is legal if a row of each table allows it.
     """
@@ -102,6 +102,7 @@ def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str
     needs = {"targets": "Targets, and those that include one"}
     scales = {"stype": "Scale factors", "block": "Elements that share one", **needs}
     sizes: dict[str, Any] = {"titles": {"m": "M", "n": "N"}, "cells": {"n": lambda row: product_rules.ranges(row.n)}}
+    limits = {"titles": sizes["titles"] | {"fields": "Other fields"}, "cells": sizes["cells"] | {"fields": lambda row: _fields(row.fields)}}
     chosen = [
         struct_tables.table(met(rules.types, facts), titles={"dtype": "D", "atype": "A", "btype": "B"}),
         struct_tables.table(met(rules.depths, facts), titles={"k": "K", **needs}),
@@ -109,7 +110,12 @@ def product_tables(spec: Spec, opcodes: Sequence[Instruction]) -> tuple[list[str
         struct_tables.table(met(rules.shapes, facts), **sizes),
         struct_tables.table(met(rules.scales, facts), titles=scales),
     ]
-    return list(filter(None, chosen)), struct_tables.table(met(rules.limits, facts), **sizes)
+    return list(filter(None, chosen)), struct_tables.table(met(rules.limits, facts), **limits)
+
+
+def _fields(fields: Condition) -> str:
+    """The fields that a limit leaves some values: ``btype e4m3, b_majorness K``."""
+    return ", ".join(f"{rest.code(name)} {rest.codes(map(str, values))}" for name, values in fields.items())
 
 
 # --- pages beside it --------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def _products(rules: TensorProducts) -> dict[str, Any]:
         options=[
             {"of": condition(row.of), "field": row.field, "value": row.value} | without_empty(targets=row.targets) for row in rules.options
         ],
-        limits=[{"of": condition(row.of)} | without_empty(m=row.m, n=_spans(row.n)) for row in rules.limits],
+        limits=[{"of": condition(row.of)} | without_empty(m=row.m, n=_spans(row.n), fields=row.fields) for row in rules.limits],
         scales=[
             {"of": condition(row.of), "stype": row.stype, "block": row.block} | without_empty(targets=row.targets) for row in rules.scales
         ],

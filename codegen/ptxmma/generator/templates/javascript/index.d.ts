@@ -585,8 +585,8 @@ export interface DatabaseTables {
     shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
     /** Fields on which the meaning or the place of an operand depends; of several values the first is usual. */
     options?: { of: string; field: string; value: string | number; targets?: string[] }[];
-    /** The M or N that qualifiers and fields of the instruction descriptor leave. */
-    limits?: { of: string; m?: number[]; n?: [first: number, last: number, step: number][] }[];
+    /** The M, the N, or the values of other fields, that qualifiers and fields of the instruction descriptor leave. */
+    limits?: { of: string; m?: number[]; n?: [first: number, last: number, step: number][]; fields?: Record<string, (string | number)[]> }[];
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
   };
   /** The containers of narrow elements. */
