@@ -21,6 +21,7 @@ def test_every_command_prints_what_is_shown(root: Path, tmp_path: Path) -> None:
         "list",
         "show",
         "targets",
+        "explain",
         "export",
         "diff",
     }

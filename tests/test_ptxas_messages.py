@@ -12,9 +12,9 @@ import pytest
 
 from cuda_calls import Nvcc
 from ptxmma import paths
+from ptxmma.catalog.instructions import catalog
 from ptxmma.check import check
 
-_GUIDE = paths.CHECKOUT / "docs" / "ptxas_messages.rst"
 _PROGRAMS = paths.CHECKOUT / "docs" / "examples" / "ptxas_messages"
 
 
@@ -26,7 +26,8 @@ def _table(name: str) -> dict[str, dict[str, str]]:
     return {row[first]: row for row in rows}
 
 
-_MESSAGES, _RELEASES = _table("messages.csv"), _table("releases.csv")
+_TIMES, _RELEASES = _table("messages.csv"), _table("releases.csv")
+_SAID = {message.code: message for message in catalog().database.spec.messages}
 
 
 def _release(text: str) -> tuple[int, ...]:
@@ -45,16 +46,14 @@ def _column(ptxas: str) -> str:
     pytest.skip(f"the guide does not know ptxas {release[1]}")
 
 
-def test_the_guide_has_all_programs() -> None:
-    programs = {path.stem.upper() for path in _PROGRAMS.glob("c*.cu")}
-    text = _GUIDE.read_text(encoding="utf-8")
-    assert _MESSAGES.keys() == _RELEASES.keys() == programs
-    assert set(re.findall(r"^(C75\d\d)\n~~~~~$", text, re.MULTILINE)) == programs
-    assert {name.upper() for name in re.findall(r"literalinclude:: examples/ptxas_messages/(c\d+)\.cu", text)} == programs
+def test_every_program_is_an_example_of_a_message() -> None:
+    programs = {path.stem for path in _PROGRAMS.glob("*.cu")}
+    assert {f"{'error_' * each.error}{each.code.lower()}" for each in _SAID.values() if each.example} == programs
+    assert _TIMES.keys() == _RELEASES.keys() == {name.upper() for name in programs if not name.startswith("error_")}
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize("message", sorted(_MESSAGES))
+@pytest.mark.parametrize("message", sorted(_RELEASES))
 def test_the_program_causes_its_message(compiler: Nvcc, message: str, tmp_path: Path) -> None:
     ptxas = shutil.which("ptxas")
     assert ptxas, "ptxas is not beside nvcc"
@@ -71,16 +70,14 @@ def test_the_program_causes_its_message(compiler: Nvcc, message: str, tmp_path: 
     assert sorted(set(re.findall(r"\((C7\d+)\)", said))) == _RELEASES[message][column].split()
     assert "'right'" not in said
     if message in _RELEASES[message][column].split():
-        section = _GUIDE.read_text(encoding="utf-8").split(f"\n{message}\n~~~~~\n")[1].lstrip("\n")
-        quoted = " ".join(section.split("\n\n")[0].split())
-        first, _, rest = quoted.partition("...")
+        first, _, rest = _SAID[message].text.partition("...")
         assert first.strip() in re.sub(r"\s+", " ", said)
         assert rest.strip() in re.sub(r"\s+", " ", said)
 
     text = ptx.read_text(encoding="utf-8")
     wrong, right = (text.splitlines().index(line) for line in re.findall(r"^\.visible \.entry (?:wrong|right)\($", text, re.MULTILINE))
     findings = check(text).findings
-    assert {finding.rule for finding in findings} == set(_MESSAGES[message]["``ptxmma check``"].split())
+    assert {finding.rule for finding in findings} == set(_SAID[message].rules)
     assert all(wrong < finding.line <= right for finding in findings)
 
 
@@ -95,4 +92,4 @@ def test_the_program_does_not_assemble(nvcc: str, tmp_path: Path) -> None:
     assert said, done.stderr
     left, needed = said.groups()
     assert f"leave each thread {left} registers, and one instruction needs {needed}." in program.read_text(encoding="utf-8")
-    assert f"in f32 needs {needed} of them" in " ".join(_GUIDE.read_text(encoding="utf-8").split())
+    assert f"in f32 needs {needed} of them" in _SAID["C7602"].cause

@@ -28,7 +28,8 @@ _EXTRAS = {
 _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
 VERBS = (
-    "list", "show", "targets", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate", "validate",
+    "list", "show", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate",
+    "validate",
 )  # fmt: skip
 
 
@@ -96,13 +97,14 @@ class _Verbs(click.Group):
 def main(context: click.Context, include_dir: bool, cmake_dir: bool, pkgconfig_dir: bool) -> None:
     """A machine-readable specification of NVIDIA's PTX matrix instructions.
 
-    Without a verb, an instruction, a target or the bits of a descriptor are shown.
+    Without a verb, an instruction, a target, the bits of a descriptor or a code of a message are shown.
 
     \b
     Examples:
       ptxmma m16n8k16 f16
       ptxmma sm_120a
       ptxmma 0x4000004000010040
+      ptxmma C7510
     """  # noqa: D301  # click's mark for lines that stay as they are
     if include_dir:
         click.echo(paths.INCLUDE)

@@ -10,9 +10,12 @@ from ptxmma.cli.options import catalog_of
 #: More digits than an address has that anybody would ask about.
 _DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{9,16}")
 
+#: A code of a message of ptxas.
+_MESSAGE = re.compile(r"[cC]\d{4}")
+
 
 def verb_of(arguments: Sequence[str]) -> list[str]:
-    """The verb that answers for a descriptor, a target or an instruction; empty where the words up to the first option name none."""
+    """The verb for a descriptor, a message, a target or an instruction; empty where the words up to the first option name none."""
     from ptxmma.catalog.instructions import UnknownInstruction
     from ptxmma.catalog.instructions.user_names import target_named
     from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
@@ -22,6 +25,8 @@ def verb_of(arguments: Sequence[str]) -> list[str]:
     if _DESCRIPTOR.fullmatch(text):
         return ["descriptor", "decode"]
     known = catalog_of(None)
+    if _MESSAGE.fullmatch(text):
+        return ["explain"]
     try:
         target_named(known.database.spec, text)
     except ValueError as error:

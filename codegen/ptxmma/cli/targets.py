@@ -65,6 +65,7 @@ def _facts(answer: dict[str, Any]) -> list[str]:
     """The products, the first versions and the shared memory of a target."""
     gpus = answer["gpus"]
     facts = [f"PTX ISA {answer['ptx']}, CUDA {answer['cuda']}" + (f" to {answer['until']}" if answer["until"] else "")]
+    facts[0] += f", driver {answer['driver']} for Linux" if answer["driver"] else ""
     facts += [", ".join(gpus[:_SHOWN]) + (f" and {len(gpus) - _SHOWN} more" if len(gpus) > _SHOWN else "")] if gpus else []
     facts += [f"features of {' and '.join(answer['features_of'])}"] if answer["features_of"] else []
     facts += [f"{answer['shared_memory']} bytes of shared memory in a thread block"] if answer["shared_memory"] else []

@@ -23,6 +23,7 @@ from ptxmma.model import (
     Granularity,
     InstructionSet,
     IsaVersion,
+    Message,
     Preference,
     Protocol,
     RegisterLayout,
@@ -127,6 +128,12 @@ class Words(Entry, frozen=True, kw_only=True):
     preferences: tuple[Preference, ...] = ()
 
 
+class Messages(Entry, frozen=True, kw_only=True):
+    """Messages of assemblers."""
+
+    messages: Annotated[tuple[Message, ...], SOME]
+
+
 class Protocols(Entry, frozen=True, kw_only=True):
     """The order of asynchronous instructions."""
 
@@ -170,6 +177,7 @@ KINDS: dict[str, type[Entry]] = {
     "register_layouts": RegisterLayouts,
     "instruction": InstructionSet,
     "isa_versions": IsaVersions,
+    "messages": Messages,
     "protocol": Protocols,
     "sections": Sections,
     "shared_memory": SharedMemory,

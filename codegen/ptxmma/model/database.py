@@ -13,6 +13,7 @@ from ptxmma.model.erratum import Erratum
 from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, Text, matches
 from ptxmma.model.instruction import InstructionSet
 from ptxmma.model.memory import SharedMemory
+from ptxmma.model.message import Message
 from ptxmma.model.protocol import Protocol
 from ptxmma.model.register_layout import RegisterLayout
 from ptxmma.model.space import REGISTERS, Space
@@ -52,6 +53,7 @@ class Spec(Entry, frozen=True, kw_only=True):
     throughput: tuple[Throughput, ...] = ()
     errata: tuple[Erratum, ...] = ()
     sections: tuple[Section, ...] = ()
+    messages: tuple[Message, ...] = ()
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
 

@@ -61,6 +61,11 @@ class IsaVersion(Entry, frozen=True, kw_only=True):
 
     version: VersionText  # "8.7"
     cuda: VersionText  # "12.8"
+    driver: Annotated[  # "570.26"
+        str,
+        like(r"^[0-9]+(\.[0-9]+)+$", 'the first driver for Linux, e.g. "570.26"'),
+        Meta(description="the first driver for Linux that compiles it"),
+    ] = ""
     note: Text = ""
     source: Source
 

@@ -22,13 +22,15 @@ def summary(catalog: Catalog, name: str) -> dict[str, Any]:
     for each in catalog.all():
         if name in each.accepted_by():
             accepted.setdefault(each.family, []).append(each)
+    release = next((entry for entry in spec.isa_versions if Version(entry.version) >= Version(target.ptx)), None)
     families = dict.fromkeys(entry.family for entry in spec.instructions)
     products = {entry.family: entry.sparse for entry in spec.instructions if _multiplies(entry)}
     return {
         "target": name,
         "gpus": [product for gpu in spec.gpus if gpu.target.rstrip("af") == plain for product in gpu.names],
         "ptx": target.ptx,
-        "cuda": next((entry.cuda for entry in spec.isa_versions if Version(entry.version) >= Version(target.ptx)), ""),
+        "cuda": release.cuda if release else "",
+        "driver": release.driver if release else "",
         "until": target.until,
         "shared_memory": next((each.block for each in spec.capacities if plain in each.targets), None),
         "features_of": [each.name for each in spec.targets if each.name in target.includes],

@@ -82,6 +82,7 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         ("spaces",): [entry.name for entry in spec.spaces],
         ("shared_memory", "swizzles"): [entry.name for entry in memory.swizzles] if memory else [],
         ("column_masks",): [entry.descriptor for entry in spec.column_masks],
+        ("messages",): [entry.code for entry in spec.messages],
         ("throughput",): [f"{entry.chip} at {entry.clock} MHz" for entry in spec.throughput],
         **{("protocols", index, "steps"): [step.role for step in entry.steps] for index, entry in enumerate(spec.protocols)},
         **{("protocols", index, "same"): [same.qualifier for same in entry.same] for index, entry in enumerate(spec.protocols)},

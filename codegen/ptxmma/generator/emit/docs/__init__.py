@@ -43,7 +43,7 @@ from ptxmma.model import Spec
 
 _FOLDER = "docs/reference"
 #: Parts of pages that people write, who include them.
-_PARTS = ("sparsity", "block_scaling", "peers")
+_PARTS = ("sparsity", "block_scaling", "peers", "messages")
 #: Blank lines that templates leave where a section is absent.
 _BLANK_LINES = re.compile(r"\n{3,}")
 #: A page: its path below the folder, its template, and the values for the template.
@@ -124,6 +124,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
         yield "throughput", "throughput", spec_pages.throughput(spec)
     if spec.errata:
         yield "errata", "errata", errata_page.page(spec, summary)
+    if spec.messages:
+        yield "messages", "messages", spec_pages.messages(spec)
     yield "database", "database", tool_pages.database(catalog)
     made = {"banner": banner("..", catalog, ["codegen/ptxmma/check/rules.py"])}
     yield "rules", "rules", tool_pages.rules() | made

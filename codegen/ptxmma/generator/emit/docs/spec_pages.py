@@ -1,7 +1,8 @@
-"""The pages of facts that the spec has as tables: types and registers, targets and versions, protocols, published peaks."""
+"""The pages of facts that the spec has as tables: types and registers, targets and versions, protocols, published peaks, messages."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from ptxmma.catalog.names.links import EXPLORER
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
-from ptxmma.model import Container, ElementType, Gpu, Protocol, Spec, Step, Target, Version
+from ptxmma.model import Container, ElementType, Gpu, Message, Protocol, Spec, Step, Target, Version
 
 # --- types and registers ----------------------------------------------------------------------------------------------------
 
@@ -249,4 +250,27 @@ def throughput(spec: Spec) -> dict[str, Any]:
             }
             for chip in spec.throughput
         ],
+    }
+
+
+# --- messages of assemblers -------------------------------------------------------------------------------------------------
+
+
+def messages(spec: Spec) -> dict[str, Any]:
+    """The values for the sections of the guide to messages: the messages of each topic."""
+    topics: dict[str, list[Message]] = {}
+    for message in spec.messages:
+        topics.setdefault(message.topic, []).append(message)
+    return {"topics": {topic: [_message(each) for each in members] for topic, members in topics.items()}}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    name = message.code.lower()
+    return {
+        "code": message.code,
+        "said": textwrap.fill(message.text, 140, initial_indent="    ", subsequent_indent="    "),
+        "cause": rest.text(message.cause),
+        "remedy": rest.text(message.remedy),
+        "rules": " and ".join(rest.link(rule, f"rule-{rule}") for rule in message.rules),
+        "program": f"{'error_' if message.error else ''}{name}.cu" if message.example else "",
     }
