@@ -90,3 +90,11 @@ def test_names_of_users_macros_are_left_alone(compiler: Nvcc, tmp_path: Path) ->
     declared = "float d[8] = {}; ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K> a = {};"
     kernel = f"__global__ void kernel(float* out) {{ {declared} {call} ptxmma::wgmma_wait_group<0>(); out[threadIdx.x] = d[0]; }}"
     assert "wgmma.mma_async" in compiler.ptx_of(f"{letters}#include <ptxmma/ptxmma.cuh>\n{kernel}\n", "sm_90a", tmp_path)
+
+
+def test_a_number_of_any_type_is_no_truth_value(compiler: Nvcc, tmp_path: Path) -> None:
+    """Of overloads with a number and a truth value, numbers of all types choose the first, and truth values the second."""
+    calls = "".join(f"ptxmma::cp_async_ca_shared<8>(d, s, {size});" for size in ("2", "2u", "size_t{2}", "short{2}", "true"))
+    kernel = f"#include <ptxmma/cp_async.cuh>\n__global__ void kernel(uint32_t d, const void* s) {{ {calls} }}\n"
+    ptx = compiler.ptx_of(kernel, "sm_80", tmp_path)
+    assert (ptx.count("cp.async.ca.shared.global"), ptx.count("setp.ne.b32 ignore_src")) == (5, 1)

@@ -108,4 +108,4 @@ def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...
 
 def _enforced(variant: Variant, cuda: str) -> list[Requirement]:
     """The rules of a variant that the assembler of a CUDA release enforces."""
-    return [rule for rule in variant.requires if not (cuda and rule.since and Version(cuda) < rule.since)]
+    return [rule for rule in variant.requires if not (cuda and rule.since and Version(rule.known or cuda) <= cuda < Version(rule.since))]

@@ -153,6 +153,7 @@ class Requirement(Entry, frozen=True, kw_only=True):
     ptx: VersionText = ""
     targets: Annotated[tuple[TargetName, ...], SOME] = ()
     since: VersionText = ""  # first CUDA release whose assembler enforces it: "11.8"; empty: all do
+    known: VersionText = ""  # first CUDA release whose assembler knows what it is about, though it does not enforce the rule: "12.8"
     note: Text = ""
     source: Source
 

@@ -253,8 +253,8 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 // PTX ISA 7.5, sm_80 or newer
 
 // [dst], [src], cp-size, ignore-src
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_ca_shared(shared_destination dst, const void* src, bool ignore_src)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_ca_shared(shared_destination dst, const void* src, Truth ignore_src)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 4, 8, 16);
@@ -268,8 +268,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_cg_shared(shared_destination dst, const void* src, bool ignore_src)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_cg_shared(shared_destination dst, const void* src, Truth ignore_src)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 16);
@@ -283,8 +283,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_ca_shared_cta(shared_destination dst, const void* src, bool ignore_src)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_ca_shared_cta(shared_destination dst, const void* src, Truth ignore_src)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 4, 8, 16);
@@ -298,8 +298,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_cg_shared_cta(shared_destination dst, const void* src, bool ignore_src)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_cg_shared_cta(shared_destination dst, const void* src, Truth ignore_src)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 16);
@@ -313,8 +313,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src, cache-policy
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_ca_shared_l2_cache_hint(shared_destination dst, const void* src, bool ignore_src, uint64_t cache_policy)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_ca_shared_l2_cache_hint(shared_destination dst, const void* src, Truth ignore_src, uint64_t cache_policy)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 4, 8, 16);
@@ -328,8 +328,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src, cache-policy
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_cg_shared_l2_cache_hint(shared_destination dst, const void* src, bool ignore_src, uint64_t cache_policy)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_cg_shared_l2_cache_hint(shared_destination dst, const void* src, Truth ignore_src, uint64_t cache_policy)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 16);
@@ -343,8 +343,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src, cache-policy
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_ca_shared_cta_l2_cache_hint(shared_destination dst, const void* src, bool ignore_src, uint64_t cache_policy)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_ca_shared_cta_l2_cache_hint(shared_destination dst, const void* src, Truth ignore_src, uint64_t cache_policy)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 4, 8, 16);
@@ -358,8 +358,8 @@ PTXMMA_SM_80_PTX_7_5_ABSENT
 #endif
 
 // [dst], [src], cp-size, ignore-src, cache-policy
-template <int cp_size = 16, class Prefetch = no_hint, class Use = void>
-PTXMMA_FUNCTION cp_async_cg_shared_cta_l2_cache_hint(shared_destination dst, const void* src, bool ignore_src, uint64_t cache_policy)
+template <int cp_size = 16, class Prefetch = no_hint, class Use = void, class Truth, detail::only_bool<Truth> = 0>
+PTXMMA_FUNCTION cp_async_cg_shared_cta_l2_cache_hint(shared_destination dst, const void* src, Truth ignore_src, uint64_t cache_policy)
 #ifndef PTXMMA_SM_80_PTX_7_5_ABSENT
 {
   PTXMMA_ONE_OF(cp_size, 16);

@@ -213,7 +213,9 @@ def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[In
 def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
     """The words that some variant of an instruction has."""
     if "words" not in entry.memo:
-        tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
+        tokens = {*fixed_tokens(entry.syntax), *(hint.default for hint in entry.hints if hint.default)}.union(
+            *(qualifier_values(entry, name) for name in placeholders(entry.syntax))
+        )
         for number, _ in enumerate(entry.forms):
             for variant in representatives(entry, number)[: None if entry.operation == resolution.OPERATION else 1]:
                 tokens.update(roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
@@ -237,7 +239,7 @@ def _places(instruction: Instruction, words: Words, *, begun: bool) -> list[int]
     for word in words:
         whole = [place for place, texts in enumerate(tokens) if word in texts]
         fitting = _free(tokens, taken, whole)
-        if fitting is None and not whole and (_has_sizes(instruction, word) or word in _types(instruction, *_MATRICES)):
+        if fitting is None and not whole and _is_implied(instruction, word):
             continue
         if fitting is None and begun and len(word) >= _BEGUN and word[0].isalpha():
             fitting = _free(tokens, taken, [place for place, texts in enumerate(tokens) if any(text.startswith(word) for text in texts)])
@@ -251,6 +253,13 @@ def _free(tokens: Sequence[Words], taken: Sequence[int], fitting: Sequence[int])
     """The first fitting place that is not taken, after the last one taken if possible; a modifier of several parts may be taken twice."""
     free = [place for place in fitting if place not in taken or len(tokens[place]) > 1]
     return next((place for place in free if not taken or place >= taken[-1]), next(iter(free), None))
+
+
+def _is_implied(instruction: Instruction, word: str) -> bool:
+    """Return whether a word says sizes, a type that a descriptor chooses, or a hint that leaving it out means: ``tile``."""
+    if _has_sizes(instruction, word) or word in _types(instruction, *_MATRICES):
+        return True
+    return any(word == hint.default.lower() for hint, _ in instruction.possible_hints())
 
 
 @functools.lru_cache(maxsize=1 << 8)

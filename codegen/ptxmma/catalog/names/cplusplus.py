@@ -119,6 +119,7 @@ class Body(NamedTuple):
     Attributes:
         syntax: the operands in the manual's notation.
         template: template parameters.
+        deduced: template parameters that a call deduces, after all others.
         parameters: function parameters.
         checks: statements that check the template arguments.
         before, after: the asm text around the instruction's name.
@@ -128,6 +129,7 @@ class Body(NamedTuple):
 
     syntax: str
     template: str
+    deduced: str
     parameters: str
     checks: tuple[str, ...]
     before: str
@@ -187,6 +189,7 @@ def body(form: OperandForm, parts: Sequence[Parameter], *, memory: bool, hints: 
     return Body(
         syntax=space + form.syntax,
         template=", ".join([*(part.template for part in parts if part.template), *named]),
+        deduced="".join(part.deduced for part in parts),
         parameters=", ".join(part.parameter for part in parts if part.parameter),
         checks=(*(part.check for part in parts if part.check), *(f"PTXMMA_HINT_IS({hint})" for hint in hints)),
         before=f"{{{prologue}" if prologue else "",

@@ -102,6 +102,7 @@ class Parameter(NamedTuple):
         values: its asm operands: ``('"r"(a[0])', …)``.
         array: the array whose elements its values are, in order, with the constraint before it: ``'"+f", d'``; empty for other values.
         text: its wording in the asm text, around the numbers of its values.
+        deduced: template parameters that a call deduces, after all others, with a comma before each.
         prologue, epilogue: asm text before the instruction, and after it.
     """
 
@@ -111,6 +112,7 @@ class Parameter(NamedTuple):
     values: tuple[str, ...] = ()
     array: str = ""
     text: str = "{}"
+    deduced: str = ""
     prologue: str = ""
     epilogue: str = ""
 

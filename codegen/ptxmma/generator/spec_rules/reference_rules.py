@@ -124,7 +124,8 @@ def versions(context: RuleContext) -> Iterator[Problem]:
             yield from context.known("PTX ISA version", [floor.ptx], context.versions, "targets", index, "ptx_in", number, "ptx")
     for index, entry in enumerate(spec.instructions):
         for number, rule in enumerate(entry.requires):
-            yield from _release(context, rule.since, "instructions", index, "requires", number, "since")
+            for field in ("since", "known"):
+                yield from _release(context, getattr(rule, field), "instructions", index, "requires", number, field)
     for index, erratum in enumerate(spec.errata):
         for number, quirk in enumerate(erratum.rules):
             yield from _release(context, quirk.since, "errata", index, "rules", number, "since")

@@ -932,6 +932,15 @@ struct one_of<Value, First, Others...> {
   static constexpr bool value = Value == First || one_of<Value, Others...>::value;
 };
 
+template <class Type>
+struct bool_alone {};
+template <>
+struct bool_alone<bool> {
+  using type = int;
+};
+template <class Type>  // numbers do not convert to a parameter of this type
+using only_bool = typename bool_alone<Type>::type;
+
 #if defined(__CUDA_ARCH__)
 template <class Message>
 __device__ __noinline__ void absent(Message message) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -109,6 +110,9 @@ def _toolkit(release: str) -> int:
     return 100 * major + minor
 
 
+#: The C type of truth values, and a parameter that is a number.
+_TRUTH, _NUMBER = "bool", re.compile(r"u?int\d+_t \w+")
+
 # --- functions --------------------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +134,16 @@ class Function(NamedTuple):
     body: Body
 
 
+def _competes(part: Parameter, others: Iterable[Parameter]) -> bool:
+    """Return whether a parameter is a truth value where another list of as many operands has a number, to which it converts."""
+    return part.parameter.startswith(_TRUTH) and any(_NUMBER.fullmatch(other.parameter) for other in others)
+
+
+def _exact(part: Parameter) -> Parameter:
+    """A parameter that takes truth values alone: a number does not convert to it."""
+    return part._replace(parameter=part.parameter.replace(_TRUTH, "Truth", 1), deduced=", class Truth, detail::only_bool<Truth> = 0")
+
+
 class Functions:
     """Makes the functions of a spec and keeps what they share."""
 
@@ -147,10 +161,14 @@ class Functions:
         """The functions of a variant: one for each operand form and each way to pass its operands."""
         memory = instruction.variant.instruction.memory
         hints = hint_parameters(instruction)
-        for form in instruction.forms or (OperandForm("", "", ()),):
+        forms = instruction.forms or (OperandForm("", "", ()),)
+        every = [way for form in forms for way in self.ways(form)] if len(forms) > 1 else []
+        for form in forms:
             guard = guards.of(instruction, form)
             remark = "" if instruction.documented else "not in the manual"
-            for parts in self.ways(form):
+            for way in self.ways(form):
+                beside = [other for other in every if len(other) == len(way)]
+                parts = [_exact(part) if _competes(part, others) else part for part, *others in zip(way, *beside, strict=True)]
                 key = (form.syntax, memory, hints, *map(id, parts))
                 made = self._bodies.get(key)
                 if made is None:
