@@ -20,6 +20,8 @@ _OUT = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
 _COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
 _FIRST = "mov.u32 %r9, %tid.x; setp.ne.u32 %p3, %r9, 0;"
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
+_ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, %p6;"
+_POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
 _PUBLISH = "fence.mbarrier_init.release.cluster;"
 _CLUSTER = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
@@ -46,6 +48,16 @@ KERNELS = {
         "unpublished-barrier",
         (_FIRST, f"@!%p3 {_INIT}", f"@%p3 {_ARRIVE}", "bar.sync 0;"),
         (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0;", f"@%p3 {_ARRIVE}"),
+    ),
+    "an mbarrier before it is initialised, in the other warps": (
+        "unpublished-barrier",
+        (_FIRST, _ELECT, f"@%p5 {_INIT}", f"@%p4 {_ARRIVE}", _POLL, "bar.sync 0;"),
+        (_FIRST, _ELECT, f"@%p5 {_INIT}", "bar.sync 0;", f"@%p4 {_ARRIVE}", _POLL),
+    ),
+    "an mbarrier that a branch leaves uninitialised": (
+        "unpublished-barrier",
+        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on:", _POLL, "bar.sync 0;"),
+        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on: bar.sync 0;", _POLL),
     ),
     "an mbarrier that the cluster does not see": (
         "unpublished-barrier",

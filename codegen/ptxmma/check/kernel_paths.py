@@ -145,6 +145,7 @@ class _Machine:
         self.life = life
         self._transitions: dict[bytes, list[Transition]] = {}
         self._made: dict[tuple[str, bytes], list[Transition]] = {}
+        self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
 
     def on(self, opcode: bytes) -> list[Transition]:
         """The transitions that an instruction makes in any state."""
@@ -319,7 +320,10 @@ class _Walk:
                 moved = path._replace(state=transition.to, since=since, changed=changed)
         for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong:
             self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
-        return moved
+        if moved.state in self._machine.left:
+            return moved
+        # Nothing can be wrong any more: only the threads count that come to later instructions.
+        return _Path(moved.state, conditions=frozenset(each for each in moved.conditions if each.decided), certain=False)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
@@ -377,21 +381,21 @@ class _Walk:
 def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     """Return whether a lifecycle comes to a state that nothing leaves before a branch does: then no path need be followed.
 
-    A branch before the first change of state makes no difference.
+    Where nothing is wrong in the first state, a branch before the first change makes no difference.
     """
     machine, state = _Machine(life), life.start
-    left = {name for each in life.transitions for name in each.states}
+    harmless = () if any(life.start in each.states and each.rule for each in life.transitions) else (life.start,)
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
         begin = max(text.rfind(mark, 0, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
         predicate, made = text[begin + 1 : match.start()].strip(), machine.made(state, match[0])
         if predicate and not predicate.startswith(b"@"):
             continue  # an operand
-        if (starts(match[0], b"bra") and state != life.start) or any(not each.to for each in made):
+        if (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made):
             return False
         if made and not predicate:
             state = made[-1].to
-            if state not in left:
+            if state not in machine.left:
                 return True
     return False
 

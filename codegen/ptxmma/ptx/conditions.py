@@ -65,7 +65,7 @@ class Condition(NamedTuple):
         predicate: the register that holds the outcome.
         offset: the place of the instruction that depends on it.
         threads: a mask of the threads that may see the outcome, by ``%tid.x``.
-        decided: true if the thread alone decides the outcome.
+        surely: a mask of the threads that see it, whatever else is true.
     """
 
     value: Value
@@ -75,7 +75,12 @@ class Condition(NamedTuple):
     predicate: bytes
     offset: int
     threads: int
-    decided: bool
+    surely: int
+
+    @property
+    def decided(self) -> bool:
+        """True if the thread alone decides the outcome."""
+        return self.threads == self.surely
 
     @property
     def uniform(self) -> bool:
@@ -108,16 +113,24 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
         return None
     narrower = conditions | {fresh} if threads & ~fresh.threads else conditions
     if fresh.decided:
-        return Joined(narrower, all(_THREADS not in each.value.causes for each in conditions if not each.decided))
+        return Joined(narrower, _are_independent(conditions, fresh))
     alike = [each for each in conditions if each.value.text == fresh.value.text]
     if not alike:
-        certain = all(fresh.value.causes.isdisjoint(each.value.causes) for each in conditions)
+        certain = _are_independent(conditions, fresh)
         return Joined(conditions | {fresh} if certain else narrower, certain)
     if fresh.value.changes:
         return Joined(conditions, certain=False)
     if not _possible([*alike, fresh]):
         return None
     return Joined(conditions if any(each[:4] == fresh[:4] for each in alike) else conditions | {fresh})
+
+
+def _are_independent(conditions: frozenset[Condition], fresh: Condition) -> bool:
+    """Return whether a further condition holds on some path on which others do: nothing feeds both, or a thread surely sees both."""
+    seen = functools.reduce(operator.and_, [each.surely for each in conditions if each.surely], fresh.surely or ALL_THREADS)
+    others = [each for each in conditions if not (seen and each.surely)]
+    causes = {_THREADS} if seen and fresh.surely else fresh.value.causes
+    return all(each.value.causes.isdisjoint(causes) for each in others)
 
 
 def common(conditions: Iterable[Condition]) -> int:
@@ -151,7 +164,7 @@ class Predicates:
         self._values: dict[bytes, Value] = {}
         self._count = thread_values.threads_of(text)
         self._numbers: dict[bytes, list[int] | None] = {}  # of the threads
-        self._masks: dict[bytes, int] = {}
+        self._masks: dict[tuple[bytes, int], int] = {}  # by the predicate and the mask of what is not known
         self._conditions: dict[bytes, Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
@@ -164,13 +177,13 @@ class Predicates:
     def _read(self, predicate: bytes) -> Condition:
         name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
         writes = self._writes.get(name, [])
-        threads, decided = self.threads(predicate), self._numbers_of(name) is not None
+        threads = self.threads(predicate), self.surely(predicate)
         if len(writes) == 1 and (compared := _COMPARED.fullmatch(writes[0][0])):
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, threads, decided)
-        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, threads, decided)
+                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, *threads)
+        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, *threads)
 
     @functools.cached_property
     def _writes(self) -> dict[bytes, list[_Write]]:
@@ -183,22 +196,30 @@ class Predicates:
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
+        return self._mask(predicate, ALL_THREADS)
+
+    def surely(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate holds, whatever is not known of it."""
+        return self._mask(predicate, 0)
+
+    def _mask(self, predicate: bytes, unknown: int) -> int:
+        """A mask of the threads in which a predicate holds, if one that is not known does in the threads of another mask."""
         if not predicate:
             return ALL_THREADS
-        if predicate not in self._masks:
-            self._masks[predicate] = ALL_THREADS  # for a predicate that is computed from itself
-            self._masks[predicate] = self._mask(predicate.lstrip(b"!"), holds=not predicate.startswith(b"!"))
-        return self._masks[predicate]
+        if (predicate, unknown) not in self._masks:
+            self._masks[predicate, unknown] = unknown  # for a predicate that is computed from itself
+            self._masks[predicate, unknown] = self._joint(predicate.lstrip(b"!"), unknown, holds=not predicate.startswith(b"!"))
+        return self._masks[predicate, unknown]
 
-    def _mask(self, name: bytes, *, holds: bool) -> int:
+    def _joint(self, name: bytes, unknown: int, *, holds: bool) -> int:
         numbers = self._numbers_of(name)
         if numbers is not None:
             return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
         writes = self._writes.get(name, [])
-        if len(writes) != 1 or writes[0][0] != (b"and.pred" if holds else b"or.pred"):
-            return ALL_THREADS
-        words = _words_of(writes[0][2])  # all of them hold, or none of them
-        return functools.reduce(operator.and_, [self.threads(word if holds else b"!" + word) for word in words], ALL_THREADS)
+        if len(writes) != 1 or writes[0][0] not in (b"and.pred", b"or.pred"):
+            return unknown
+        masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
+        return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
 
     def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
