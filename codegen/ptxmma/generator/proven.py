@@ -184,7 +184,8 @@ def one_source(catalog: Catalog) -> dict[str, str]:
     """The layouts and the fields of descriptors that have one source, each with that source, where other projects were asked."""
     spec = catalog.database.spec
     alone = {name: proof.origin for name, proof in evidence.of(catalog.database).by_layout.items()}
-    laid = {line.layout: line for line in attached(catalog.database)[witnesses.DESCRIPTORS].of(Laid)}
+    witness = attached(catalog.database).get(witnesses.DESCRIPTORS)
+    laid = {line.layout: line for line in witness.of(Laid)} if witness is not None else {}
     for format in spec.descriptors:
         if format.name in laid:
             fields = laid[format.name].fields

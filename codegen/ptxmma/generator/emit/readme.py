@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.generator.emit import Output
+from ptxmma.generator.proven import one_source
 
 
 def emit(catalog: Catalog) -> Iterator[Output]:
@@ -20,6 +21,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     )
     layouts = catalog.database.spec.tensor_layouts
     apart = f"\nLayouts of threads are registers and addresses. Tensor memory has {len(layouts)} layouts of its own.\n" if layouts else ""
+    if alone := one_source(catalog):
+        apart += f"{len(alone)} layouts and fields of descriptors have one source; `ptxmma validate` and their pages say so.\n"
     yield Output("README.md", head + "".join(rows) + apart, section="coverage")
 
 
