@@ -24,6 +24,7 @@ from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.statements import Function, functions
 
 if TYPE_CHECKING:
+    from ptxmma.check.bank_conflicts import BankConflicts
     from ptxmma.check.kernel_judge import KernelJudge
 
 #: Bytes that are read at a time.
@@ -145,6 +146,12 @@ class Checker:
 
         return KernelJudge(self._catalog)
 
+    @functools.cached_property
+    def _banks(self) -> BankConflicts:
+        from ptxmma.check.bank_conflicts import BankConflicts  # it is needed only for notes
+
+        return BankConflicts(self._catalog)
+
     def _is_ordered(self, function: Function, opcodes: Set[bytes]) -> bool:
         """Return whether a function has instructions whose order matters, or copies in the same proxy."""
         return any(opcode.startswith(self._ordered) for opcode in opcodes) or b".async.bulk" in function.text
@@ -159,6 +166,8 @@ class Checker:
             tally.add(self._kernels.mixed_groups(function, tally.opcodes))
             if self._follow:
                 tally.add(self._kernels.of_function(function, tally.opcodes, target))
+        if tally.instructions and function.whole and self._follow and self._notes:
+            tally.add(self._banks.of_function(function))
         if tally.instructions and function.operands:
             tally.add(asm_operands.of_operands(function, [*self._judge.judged(function, target)]))
         if tally.instructions and function.guard and not target:

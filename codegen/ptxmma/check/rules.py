@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ptxmma.check import (
     advice,
     asm_operands,
+    bank_conflicts,
     costs,
     descriptors,
     diagnosis,
@@ -30,6 +31,7 @@ from ptxmma.check.rule import Rule
 FINDERS = (
     advice,
     asm_operands,
+    bank_conflicts,
     costs,
     descriptors,
     diagnosis,
