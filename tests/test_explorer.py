@@ -120,6 +120,18 @@ def _shown(catalog: Catalog) -> list[Instruction]:
     return list(by_kinds.values())
 
 
+@pytest.mark.parametrize(
+    ("spelling", "cited"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "PTX ISA 9.1, section 9.7.14.5.14 [9.4: 9.7.16.5.14]"),
+        ("tcgen05.mma.cta_group::1.kind::f16", "PTX ISA 9.1, section 9.7.16.10.9.1 [9.4: 9.7.18.10.10.1]"),
+        ("tcgen05.mma.cta_group::1.kind::ti16", "PTX ISA 9.4, 9.7.18.10.10.1"),
+    ],
+)
+def test_an_instruction_cites_both_releases(open_page: Callable[..., Any], spelling: str, cited: str) -> None:
+    assert open_page(f"i={spelling}").get_by_text(cited, exact=True).is_visible()
+
+
 def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
     shown = [*_shown(catalog), catalog.find(_WGMMA)]
     seen = set()

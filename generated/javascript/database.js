@@ -46,6 +46,7 @@ export const database = {
   "warp": "a shuffle within the warp",
   "memory": "an exchange through shared memory"
  },
+ "sections": {"9.4":{"9.7.14":"9.7.16","9.7.15":"9.7.17","9.7.16":"9.7.18","9.7.16.10.8":"9.7.18.10.9","9.7.16.10.9":"9.7.18.10.10"}},
  "targets": {
   "sm_70": "6.0",
   "sm_72": "6.1",

@@ -518,6 +518,8 @@ export interface OperandRecord {
 export interface DatabaseTables {
   version: string;
   document: string;
+  /** The beginnings of sections' numbers in other releases of the document, for each release; the last that a number has counts. */
+  sections?: Record<string, Record<string, string>>;
   scopes: Record<string, number>;
   colours: string[];
   /** The kinds of conversions in words, the cheapest first. */

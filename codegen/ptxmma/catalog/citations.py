@@ -33,6 +33,24 @@ def elsewhere(spec: Spec) -> dict[str, str]:
     return known
 
 
+def renumbered(spec: Spec) -> dict[str, dict[str, str]]:
+    """The beginnings of sections' numbers in other releases: ``{"9.4": {"9.7.14": "9.7.16"}}``, where the last that a number has counts."""
+    own = release(spec)
+    sections = [section.numbers for section in spec.sections if own in section.numbers]
+    releases: dict[str, dict[str, str]] = {version: {} for numbers in sections for version in numbers if version != own}
+    for numbers in sorted(sections, key=lambda each: [int(part) for part in each[own].split(".")]):
+        for version, beginnings in releases.items():
+            if version in numbers and _begun(numbers[own], beginnings) != numbers[version]:
+                beginnings[numbers[own]] = numbers[version]
+    return releases
+
+
+def _begun(number: str, beginnings: Mapping[str, str]) -> str:
+    """A number with another beginning; ``""`` where it has none of them."""
+    found = [begin for begin in beginnings if f"{number}.".startswith(f"{begin}.")]
+    return beginnings[found[-1]] + number.removeprefix(found[-1]) if found else ""
+
+
 def cited(text: str, known: Mapping[str, str]) -> str:
     """The text with every section that it cites, followed by the section's numbers in other releases.
 

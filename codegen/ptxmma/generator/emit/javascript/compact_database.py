@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ptxmma.catalog import layouts
+from ptxmma.catalog.citations import renumbered
 from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.evidence.witnesses import PEERS
 from ptxmma.catalog.instructions import Catalog, Instruction
@@ -57,6 +58,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "scopes": spec.scopes,
         "colours": [colour(number) for number in range(_COLOURS)],
         "conversions": TEXTS,
+        **without_empty(sections=renumbered(spec)),
         "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},

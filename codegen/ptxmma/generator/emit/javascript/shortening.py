@@ -51,7 +51,7 @@ def table(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 #: The texts that JSON repeats: names and words with the punctuation beside them, numbers of sections, the seams of rows.
-_WORD = re.compile(r'"?[A-Za-z_][A-Za-z_:.]{2,}"?,?|9\.7\.\d+\.\d+(?:\.\d+)*|null,null|\],\[')
+_WORD = re.compile(r'"?[A-Za-z_][A-Za-z_:.]{2,}"?[,:]?|9\.7\.\d+\.\d+(?:\.\d+)*|null,null|\],\["?')
 #: The characters that take the place of words: two bytes each in UTF-8.  With more of them the page is smaller, and larger once compressed.
 _MARKS = range(0x100, 0x180)
 _MARK = re.compile(f"[{chr(_MARKS[0])}-{chr(_MARKS[-1])}]")
@@ -62,7 +62,7 @@ def packed(json: str) -> str:
     """A JavaScript expression for JSON: each word that the text repeats is written once, and a mark stands in its places."""
     plain = _MARK.sub(lambda mark: f"\\u{ord(mark[0]):04x}", json)
     saved = {word: (len(word) - 2) * count - len(word) for word, count in Counter(_WORD.findall(plain)).items()}
-    words = sorted((word for word in saved if saved[word] > 0), key=lambda word: (-saved[word], word))[: len(_MARKS)]
+    words = sorted(sorted((word for word in saved if saved[word] > 0), key=lambda word: (-saved[word], word))[: len(_MARKS)])
     marks = {word: chr(mark) for mark, word in zip(_MARKS, words, strict=False)}
     text = _SPECIAL.sub(r"\\\g<0>", _WORD.sub(lambda word: marks.get(word[0], word[0]), plain))
     read = f"replace(/[\\u{_MARKS[0]:04x}-\\u{_MARKS[-1]:04x}]/g, (mark) => words[mark.charCodeAt(0) - {_MARKS[0]}])"

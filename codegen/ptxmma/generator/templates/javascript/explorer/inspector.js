@@ -1,8 +1,8 @@
 /** The page's answer about an element, or a thread. */
 
-import { database } from "../database.js";
 import { bitsOf } from "../arrangements.js";
 import { gathered, inverseMap } from "../bit_maps.js";
+import { cited } from "./citations.js";
 import { h } from "./dom.js";
 import { titleOf, WARP } from "./scene.js";
 
@@ -153,15 +153,17 @@ function formulas(layout, table, panel, place, row, col) {
   const lines = [layout.map, back].flatMap((map) => Object.keys(map.outputs).map((output) => [output, gathered(map, output, layout.zeros)]));
   const plain = Object.entries(layout.formula.at).flatMap(([axis, cases]) => cases.map((each) => `${axis} = ${each}`));
   const helpers = Object.entries(layout.formula.let).map(([name, text]) => `${name} = ${text}`);
-  return h(
-    "div",
-    { class: "formulas" },
-    h("h3", {}, "Formula"),
-    h("pre", {}, [...helpers, ...plain].join("\n")),
-    h("h3", {}, "As bits"),
-    h("pre", {}, lines.map(([output, text]) => `${output} = ${text}${output in values ? ` = ${values[output]}` : ""}`).join("\n")),
-    h("p", { class: "source" }, `${layout.name} · ${/^[0-9.]+$/.test(layout.source) ? `${database.document}, section ${layout.source}` : layout.source}`),
-  );
+  return formulaBox(layout, { Formula: [...helpers, ...plain], "As bits": lines.map(([output, text]) => `${output} = ${text}${output in values ? ` = ${values[output]}` : ""}`) });
+}
+
+/**
+ * Formulas under their headings, and the source of their layout.
+ * @param {{name: string, source: string}} layout
+ * @param {Record<string, string[]>} parts
+ */
+export function formulaBox({ name, source }, parts) {
+  const texts = Object.entries(parts).flatMap(([title, lines]) => [h("h3", {}, title), h("pre", {}, lines.join("\n"))]);
+  return h("div", { class: "formulas" }, texts, h("p", { class: "source" }, `${name} · ${cited(source)}`));
 }
 
 /**

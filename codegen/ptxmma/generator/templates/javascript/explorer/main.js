@@ -5,6 +5,7 @@ import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
 import { bitsIn, describedFamilies, descriptorFormats, memoryFacts, sharedMemoryOf } from "../descriptors.js";
+import { cited } from "./citations.js";
 import { ConversionView } from "./conversion_view.js";
 import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
@@ -159,7 +160,7 @@ function headline(instruction) {
   const [first, ...others] = accepted.map((name) => `${name} from PTX ISA ${instruction.accepted[name]}`);
   return [
     h("span", {}, instruction.title),
-    h("span", {}, /^[0-9.]+$/.test(instruction.source) ? `${database.document}, section ${instruction.source}` : instruction.source),
+    h("span", {}, cited(instruction.source)),
     reference && h("a", { href: `${reference}${instruction.page}.html` }, "reference page"),
     !instruction.documented && h("span", { class: "observed" }, "not in the manual: assemblers accept it"),
     first && h("span", {}, first, others.length > 0 && h("abbr", { title: others.join("\n") }, ` and ${others.length} more targets`)),

@@ -1,8 +1,7 @@
 /** The page's answer about a cell of tensor memory. */
 
-import { database } from "../database.js";
 import { h, worded } from "./dom.js";
-import { fact } from "./inspector.js";
+import { fact, formulaBox } from "./inspector.js";
 import { titleOf } from "./scene.js";
 
 /** @typedef {import("./tensor_view.js").TensorCell} TensorCell */
@@ -88,15 +87,7 @@ function formulaPart({ places }, values) {
   const { layout } = places;
   const lines = (/** @type {Record<string, string>} */ formulas) => Object.entries(formulas).map(([name, text]) => `${name} = ${text}${name in values ? ` = ${values[name]}` : ""}`);
   const read = Object.entries(places.numbers).filter(([name]) => new RegExp(`\\b${name}\\b`).test(Object.values({ ...layout.at, ...layout.back }).join(" ")));
-  return h(
-    "div",
-    { class: "formulas" },
-    h("h3", {}, "Formula, counted from the operand's address"),
-    h("pre", {}, [...read.map(([name, value]) => `${name} = ${value}`), ...lines(layout.at)].join("\n")),
-    h("h3", {}, "And back"),
-    h("pre", {}, lines(layout.back).join("\n")),
-    h("p", { class: "source" }, `${layout.name} · ${/^[0-9.]+$/.test(layout.source) ? `${database.document}, section ${layout.source}` : layout.source}`),
-  );
+  return formulaBox(layout, { "Formula, counted from the operand's address": [...read.map(([name, value]) => `${name} = ${value}`), ...lines(layout.at)], "And back": lines(layout.back) });
 }
 
 /** @param {number} address */
