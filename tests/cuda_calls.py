@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import diskcache
 
 from header_programs import files, included
 from ptxmma import paths
-from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Version
 
@@ -52,9 +52,10 @@ def calls(catalog: Catalog, instruction: Instruction, target: str = "") -> Itera
     Scale ids are registers or immediates, shared addresses are numbers or pointers; a generic address is a pointer.
     """
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
-    taken = [form.operands for form in instruction.forms if not target or target in instruction.accepted_by(form)]
-    for operands in taken or [()]:
-        ways = [_ways(operand, c_types) for operand in operands]
+    taken = [form for form in instruction.forms if not target or target in instruction.accepted_by(form)]
+    for form in taken or [OperandForm("", "", ())]:
+        more = {value for _, rule in form.of_constants for value in rule.values}
+        ways = [_ways(operand, c_types, more) for operand in form.operands]
         for way in range(max(map(len, ways), default=1)):
             parts = [each[min(way, len(each) - 1)] for each in ways]
             yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
@@ -85,16 +86,15 @@ def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
             yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
 
 
-def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
-    """The ways to pass one operand."""
+def _ways(operand: Operand, c_types: Mapping[str, str], more: Collection[int] = ()) -> list[Call]:
+    """The ways to pass one operand; ``more``: immediates that need more than the instruction does."""
     name = "the_" + operand.name.replace("-", "_")
     if operand.kind == "sink":
         return [Call([], [], [])]
     ways = []
     if operand.kind in ("byte-id", "thread-id") or not operand.takes_register:
         assert operand.immediates
-        # The largest shows that assemblers take it, too; the last codes of a tensor map's field need more than the instruction does.
-        value = operand.immediates[0 if operand.name == "new-code" else -1]
+        value = next(value for value in reversed(operand.immediates) if value not in more)  # the largest: assemblers take it, too
         ways.append(Call([], [str(min(value, INT_MAX))], []))
     objects = {
         "address": "void",
@@ -105,7 +105,8 @@ def _ways(operand: Operand, c_types: Mapping[str, str]) -> list[Call]:
     }
     pointed = objects.get(operand.kind, "")
     if operand.takes_register and not (pointed and operand.constraint == "l"):
-        array = f"[{operand.registers}]" if operand.listed else ""
+        values = operand.carrier.values if operand.carrier is not None else 1
+        array = f"[{operand.registers * values}]" if operand.listed or values > 1 else ""
         result = operand.kind == "predicate" and operand.access == "write"
         ways.append(Call([f"{'uint32_t' if result else c_types[operand.register_types[0]]} {name}{array} = {{}};"], [], [name]))
     if pointed:

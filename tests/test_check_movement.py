@@ -11,7 +11,7 @@ _KERNEL = """.version {version}
 .address_size 64
 .visible .entry kernel() {{
 .shared .align 8 .b64 bar;
-.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>; .reg .b16 %h<2>;
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>; .reg .b16 %h<2>; .reg .b8 %c<2>; .reg .b128 %w<2>;
 {line}
 ret;
 }}
@@ -56,6 +56,13 @@ def _rules(line: str, target: str = "sm_107a", version: str = "9.4") -> list[str
         "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [bar], %rd0;",
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %r1, [bar]; st.async.release.sys.global.u16 [%rd0], %h1;",
         "st.async.weak.mbarrier::complete_tx::bytes.v4.f32 [%rd0], {%r1, %r2, %r3, 0}, [%rd1];",
+        "st.async.release.gpu.global.u8 [%rd0], %c1; st.async.mbarrier::complete_tx::bytes.b128 [%rd0], %w1, [%rd1];",
+        "mbarrier.try_wait.parity.phase_type::primary.shared::cta.b64 %p0|%p1, %c0, [bar], %r1, 1000;",
+        "mbarrier.test_wait.phase_type::primary.shared::cta.b64 %p0|_, [%r0], %rd1;",
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p0, %w0;",
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r0, _, %r1, _}, %w0;",
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r0, %w0;",
+        "st.bulk.weak.shared::cta [bar], %rd0, 0; st.bulk [%rd0], %r0, 0; st.bulk.shared::cta [%r0], 4096, 0;",
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.s32 [%r0], %r1, [bar];",
         "st.global.b32 [%rd0], %r1; red.global.add.u32 [%rd0], %r1; st.shared.v2.b32 [%r0], {%r1, %r2};",
         "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd0], 4, 7; tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 15;",
@@ -104,6 +111,12 @@ def test_what_assemblers_take_is_sound(line: str) -> None:
         ("fence.acq_rel;", "unknown-instruction"),
         ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %rd1, [bar];", "register-type"),
         ("st.async.release.cta.global.b32 [%rd0], %r1;", "unknown-instruction"),
+        ("st.async.release.gpu.global.b8 [%rd0], %h0;", "register-type"),
+        ("st.async.mbarrier::complete_tx::bytes.v2.b128 [%rd0], {%w0, %w1}, [%rd1];", "unknown-instruction"),
+        ("mbarrier.test_wait.parity.phase_type::conditional.shared::cta.b64 %p0|%p1, %c0, [bar], 0;", "operand-count"),
+        ("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r0, %r1, %r2}, %w0;", "register-count"),
+        ("st.bulk.shared::cta [%r0], 4100, 0;", "immediate"),
+        ("st.bulk.shared::cta [%r0], 4096, 1;", "immediate"),
         ("fence.release.sync_restrict::shared::cta.gpu;", "unknown-instruction"),
         ("elect.sync %p0, -1;", "list"),
         ("setmaxnreg.inc.sync.aligned.u32 20;", "immediate"),
@@ -123,6 +136,11 @@ def test_what_assemblers_refuse_is_found(line: str, rule: str) -> None:
         ("mbarrier.arrive.shared.b64 _, [%r0], 2;", "sm_80", "8.0", "target"),  # a count needs sm_90
         ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%rd0], 16, [%r2];", "sm_90", "8.0", "version"),
         ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [%r0], 16, %h0;", "sm_90a", "9.4", "target"),
+        ("cp.async.ca.shared.global [%r0], [%rd0], 4, %p0;", "sm_80", "7.4", "version"),
+        ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 13;", "sm_90a", "9.4", "target"),
+        ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 13;", "sm_100a", "8.6", "version"),
+        ("tensormap.replace.tile.swizzle_mode.b1024.b32 [%rd0], 4;", "sm_120a", "9.4", "target"),
+        ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 16;", "sm_120a", "9.4", "immediate"),
     ],
 )
 def test_targets_and_versions(line: str, target: str, version: str, rule: str) -> None:

@@ -119,7 +119,7 @@ def passes(checked: legality.Legality, asked: str, target: str, version: str) ->
     known = checked.find(spelling, target)
     if known is None or not legality.accepted(known[0], target, version):
         return False
-    return checked.accepts(known[0], list(map(of_compact, operands)), target)
+    return checked.accepts(known[0], list(map(of_compact, operands)), target, version)
 
 
 def _declared(text: str) -> str:

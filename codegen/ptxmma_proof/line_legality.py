@@ -23,14 +23,21 @@ class Legality:
         instruction = self._find(spelling)
         forms = ptx.operand_lists(instruction) if instruction is not None else ()
         form = next((form for form in forms if _fits(form, operands)), None)
-        return instruction.accepted_by(form) if instruction is not None and form is not None else {}
+        if instruction is None or form is None:
+            return {}
+        return instruction.accepted_by(form.given(_constants(form, operands)))
 
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:
     names = ptx.items(form.syntax)
     if len(names) != len(texts) or not all(_takes(form, name, text) for name, text in zip(names, texts, strict=True)):
         return False
-    return form.exceeding({name: int(text) for name, text in zip(names, texts, strict=True) if text.isdecimal()}) is None
+    return form.exceeding(_constants(form, texts)) is None
+
+
+def _constants(form: OperandForm, texts: list[str]) -> dict[str, int]:
+    """The constants among the operands, by name."""
+    return {name: int(text) for name, text in zip(ptx.items(form.syntax), texts, strict=True) if text.isdecimal()}
 
 
 def _takes(form: OperandForm, name: str, text: str) -> bool:

@@ -36,11 +36,7 @@ class Subject(NamedTuple):
     def of(cls, catalog: Catalog, families: Sequence[str] = ()) -> Subject:
         """Everything in a database, or in some of its families."""
         chosen = [instruction for instruction in catalog.all() if not families or instruction.family in families]
-        asked = [
-            (instruction, form, line)
-            for instruction in chosen
-            for form, line in zip(ptx.operand_lists(instruction), ptx.lines(instruction), strict=True)
-        ]
+        asked = [(instruction, form, line) for instruction in chosen for form, line in ptx.asked(instruction)]
         hinted = (each for instruction in chosen for each in instruction.hinted())
         asked += [(each, ptx.operand_lists(each)[0], ptx.lines(each)[0]) for each in hinted]
         instructions, forms, lines = zip(*asked, strict=True) if asked else ((), (), ())
@@ -78,8 +74,8 @@ class Difference(NamedTuple):
 
 
 def banks(catalog: Catalog) -> list[str]:
-    """The register types that lines may name."""
-    return [entry.name for entry in catalog.database.spec.types.registers]
+    """The register types that every module declares."""
+    return [entry.name for entry in catalog.database.spec.types.registers if not entry.read]
 
 
 def versions_of(catalog: Catalog, assembler: Assembler) -> list[str]:

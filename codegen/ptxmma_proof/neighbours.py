@@ -50,7 +50,7 @@ class Vocabulary:
 
     def __init__(self, catalog: Catalog) -> None:
         spec = catalog.database.spec
-        self.banks = [entry.name for entry in spec.types.registers if entry.bits > 1]
+        self.banks = [entry.name for entry in spec.types.registers if entry.bits > 1 and not entry.read]
         self.elements = [entry.name for entry in spec.types.elements]
         self.values: dict[str, list[str]] = {}
         #: Values of adjacent qualifiers, by these qualifiers.
@@ -99,7 +99,7 @@ Neighbours = dict[str, str]
 def neighbours(catalog: Catalog, families: Sequence[str] = ()) -> dict[str, Neighbours]:
     """Every neighbour of the :func:`representatives`, by family, each line once, sorted."""
     neighbourhood = Neighbourhood(catalog)
-    legal = {line for instruction in catalog.all() for line in ptx.lines(instruction)}
+    legal = {line for instruction in catalog.all() for _, line in ptx.asked(instruction)}
     changes: dict[str, Neighbours] = {}
     for entry in catalog.database.spec.instructions:
         if not families or entry.family in families:
@@ -289,7 +289,7 @@ def operand_others(operand: Operand, vocabulary: Vocabulary) -> Iterator[tuple[s
         yield from ((vector(usual, count), f"{count - operand.registers:+} registers for {name}") for count in sorted(counts))
         yield from ((vector(bank, operand.registers), f"{bank} for {name}") for bank in vocabulary.banks)
         return
-    yield from ((register(bank), f"{bank} for {name}") for bank in vocabulary.banks)
+    yield from ((register(bank), f"{bank} for {name}") for bank in dict.fromkeys([*vocabulary.banks, *operand.register_types]))
     if operand.immediates is None:
         yield "0", f"an immediate for {name}"
         return

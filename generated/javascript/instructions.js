@@ -217,7 +217,7 @@ function madeInstruction(group, number) {
     number,
     get forms() {
       return (forms ??= group.forms.map(([list, ...places]) => {
-        const operands = places.map((operand) => madeOperand(operandRecords[operand], qualifiers, extents, number, last, group.numbers.indexOf(number)));
+        const operands = places.map((operand) => madeOperand(entry, operandRecords[operand], qualifiers, extents, number, last, group.numbers.indexOf(number)));
         const names = operands.map((operand) => operand.name);
         return { name: database.lists[list].name ?? "", syntax: (database.lists[list].syntax ?? "").replace(/#/g, () => names.shift() ?? ""), operands };
       }));
@@ -247,6 +247,7 @@ function pageOf({ entry, templates, extent }, qualifiers) {
 }
 
 /**
+ * @param {InstructionSet} entry
  * @param {import("./index.d.ts").OperandRecord} known
  * @param {Texts} qualifiers
  * @param {Numbers} extents
@@ -255,7 +256,7 @@ function pageOf({ entry, templates, extent }, qualifiers) {
  * @param {number} place of the number among all of them
  * @returns {Operand}
  */
-function madeOperand(known, qualifiers, extents, number, last, place) {
+function madeOperand(entry, known, qualifiers, extents, number, last, place) {
   const role = { ...operandSubjects[operandRoles[known.role].subject], ...operandRoles[known.role] };
   const placed = known.layout >= 0 ? layout(layoutNames[known.layout]) : null;
   const grows = placed !== null && placed.growing.length > 0;
@@ -272,7 +273,7 @@ function madeOperand(known, qualifiers, extents, number, last, place) {
   return {
     name: role.name,
     kind: role.kind,
-    title: role.title,
+    title: entry.titles?.[role.name] ?? "",
     of: role.of ?? "",
     access: role.access ?? "read",
     type,

@@ -165,7 +165,7 @@ class Judge:
             yield of_opcode(whole, self._diagnoses.unsupported(instruction, target, version))
         if statement.broken is not None:
             return
-        faults = self._legality.faults(instruction, values, target)
+        faults = self._legality.faults(instruction, values, target, version)
         for fault in faults:
             token = place_of(function, statement, fault)
             name = token.text.decode(errors="replace")

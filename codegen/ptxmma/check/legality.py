@@ -172,11 +172,11 @@ class Legality:
         names = {each.name for each in self._targets.including(ignored.targets)}
         return (not names or not target or target in names) and matches(ignored.when, facts)
 
-    def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str) -> tuple[Fault, ...]:
-        """The faults of an instruction's operands on a target: the faults of the operand list that they fit best."""
+    def _faults(self, instruction: Instruction, values: tuple[Value, ...], target: str, version: str = "") -> tuple[Fault, ...]:
+        """The faults of an instruction's operands on a target in a version: the faults of the operand list that they fit best."""
         forms = ptx.operand_lists(instruction)
         names = [(form, ptx.items(form.syntax)) for form in forms]
-        judged = [self._of_form(instruction, form, items, values, target) for form, items in names if len(items) == len(values)]
+        judged = [self._of_form(instruction, form, items, values, target, version) for form, items in names if len(items) == len(values)]
         if not judged:
             if other := _miscounted(forms, values):
                 return (other,)
@@ -193,12 +193,12 @@ class Legality:
         judged = ((form, self._of_form(instruction, form, ptx.items(form.syntax), values, target)) for form in forms)
         return next((form for form, faults in judged if not any(fault.severe for fault in faults)), None)
 
-    def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "") -> bool:
-        """Return whether an instruction takes these operands on a target; ``""``: on any."""
-        return not any(fault.severe for fault in self.faults(instruction, tuple(values), target))
+    def accepts(self, instruction: Instruction, values: Sequence[Value], target: str = "", version: str = "") -> bool:
+        """Return whether an instruction takes these operands on a target in a version; ``""``: on any, in any."""
+        return not any(fault.severe for fault in self.faults(instruction, tuple(values), target, version))
 
     def _of_form(
-        self, instruction: Instruction, form: OperandForm, names: list[str], values: tuple[Value, ...], target: str
+        self, instruction: Instruction, form: OperandForm, names: list[str], values: tuple[Value, ...], target: str, version: str = ""
     ) -> list[Fault]:
         """The faults of as many operands as an operand list has."""
         faults: list[Fault] = []
@@ -211,8 +211,8 @@ class Legality:
         if not faults and (operand := form.exceeding(constants)) is not None:
             text = f"{operand.name} must be at most {operand.within}, {constants[operand.within]}, not {constants[operand.name]}"
             faults.append(Fault("immediate", text, names.index(operand.name)))
-        if form.requires and target in instruction.accepted_by() and target not in instruction.accepted_by(form):
-            faults.append(Fault("target", f"{target} does not take the operands {form.syntax}"))
+        if target in instruction.accepted_by():
+            faults += _demanded(instruction, form, constants, target, version)
         return faults
 
     def _group(
@@ -279,6 +279,18 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     return any(not version or each <= version for each in first)
 
 
+def _demanded(instruction: Instruction, form: OperandForm, constants: Mapping[str, int], target: str, version: str) -> Iterable[Fault]:
+    """The faults of operands that need another target, or a later version, than their instruction."""
+    if not (given := form.given(constants)).requires:
+        return
+    first, values = instruction.accepted_by(given), {name: constants.get(name) for name, _ in form.of_constants}
+    what = ", ".join(f"{value} as {name}" for name, value in values.items()) if given is not form else f"the operands {form.syntax}"
+    if target not in first:
+        yield Fault("target", f"{target} does not take {what}")
+    elif version and first[target] > version >= instruction.accepted_by()[target]:
+        yield Fault("version", f"PTX ISA {first[target]} is the first with {what} for {target}")
+
+
 def _type(value: Scalar) -> str:
     """The type of a register, or one name for all integers."""
     return "integer" if isinstance(value, int) else value
@@ -298,5 +310,7 @@ def _miscounted(forms: Sequence[OperandForm], values: tuple[Value, ...]) -> Faul
     return Fault("operand-count", text)
 
 
-def _weight(faults: list[Fault]) -> tuple[int, int]:
-    return sum(fault.severe for fault in faults), len(faults)
+def _weight(faults: list[Fault]) -> tuple[int, int, int]:
+    """The severe faults of single operands, then of the whole list: operands that fit need another target rather than other operands."""
+    severe = [fault for fault in faults if fault.severe]
+    return sum(fault.operand >= 0 for fault in severe), len(severe), len(faults)

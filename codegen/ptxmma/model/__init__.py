@@ -22,6 +22,7 @@ from ptxmma.model.instruction import (
     Kind,
     Observation,
     OperandKind,
+    OperandRequirement,
     Qualifier,
     QualifierDefault,
     Range,

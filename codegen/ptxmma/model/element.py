@@ -112,13 +112,20 @@ class RegisterType(Entry, frozen=True, kw_only=True):
     bits: Positive  # 32
     c_type: Literal["uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "float", "double", "bool"]
     constraint: Annotated[Literal["h", "r", "l", "f", "d"], Meta(description="the constraint of inline asm")]  # "r"
+    read: Text = ""  # PTX that makes a register of <values>, where no constraint gives one: "cvt.u8.u16 <register>, <values>;"
+    write: Text = ""  # PTX that makes values of a register: "cvt.u16.u8 <values>, <register>;"
     source: Source
 
     def __post_init__(self) -> None:
-        """C's type and the constraint are as wide as the register; a predicate passes through an integer."""
-        legal = _C_TYPES[self.c_type]
-        if (self.bits, self.constraint) != legal:
-            raise ValueError(f"{self.c_type} has {legal[0]} bits and the constraint {legal[1]}, not {self.bits} bits and {self.constraint}")
+        """C's type and the constraint are as wide as the register, unless PTX makes it of them; a predicate passes through an integer."""
+        bits, constraint = _C_TYPES[self.c_type]
+        if self.constraint != constraint or (self.bits != bits and not self.read):
+            raise ValueError(f"{self.c_type} has {bits} bits and the constraint {constraint}, not {self.bits} bits and {self.constraint}")
+
+    @property
+    def values(self) -> int:
+        """The values of its C type that make up a register."""
+        return max(1, self.bits // _C_TYPES[self.c_type][0])
 
 
 #: The state spaces in which PTX declares variables.

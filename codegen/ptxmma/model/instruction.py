@@ -142,7 +142,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
     unit: Text = ""  # strides: what they count: "elements"
     order: Name = ""  # strides: qualifier that says whether rows ("row") or columns ("col") lie one after another
-    requires: tuple[Requirement, ...] = ()  # requirements of operand lists with it, beyond the instruction's
+    requires: tuple[OperandRequirement, ...] = ()  # requirements of operand lists with it, beyond the instruction's
     source: Source
 
 
@@ -156,6 +156,12 @@ class Requirement(Entry, frozen=True, kw_only=True):
     known: VersionText = ""  # first CUDA release whose assembler knows what it is about, though it does not enforce the rule: "12.8"
     note: Text = ""
     source: Source
+
+
+class OperandRequirement(Requirement, frozen=True, kw_only=True):
+    """A rule about operand lists with an operand, or about some of its constants."""
+
+    values: Annotated[tuple[Immediate, ...], SOME] = ()  # the constants that it is about; empty: any constant or register
 
 
 class Observation(Entry, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ all that matters of it; :func:`compact` is the same without the registers' names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
@@ -18,6 +18,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*|\b_\b")
 _ITEM = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}|[^\s,{}]+")
 #: A list of so many registers of a type; 0f... is a constant.
 VECTOR = re.compile(r"([1-9]\d*)([a-z]\w*)")
+_REGISTER = re.compile(r"%([a-z]\w*)_\d")
 #: More registers of one type than any instruction has.
 _BANK = 512
 
@@ -25,6 +26,16 @@ _BANK = 512
 def lines(instruction: Instruction) -> list[str]:
     """An instruction in each of its operand forms, with registers, or the first legal immediate where only an immediate is legal."""
     return [line(instruction.canonical, [item(form, name) for name in items(form.syntax)]) for form in operand_lists(instruction)]
+
+
+def asked(instruction: Instruction) -> Iterator[tuple[OperandForm, str]]:
+    """The operand forms with their :func:`lines`, and each again with each constant that needs more than the form does."""
+    yield from zip(operand_lists(instruction), lines(instruction), strict=True)
+    for form in instruction.forms:
+        for name, rule in form.of_constants:
+            for value in rule.values:
+                texts = [item(form, part, {name: str(value)}) for part in items(form.syntax)]
+                yield form.given({name: value}), line(instruction.canonical, texts)
 
 
 def operand_lists(instruction: Instruction) -> tuple[OperandForm, ...]:
@@ -112,11 +123,19 @@ def _expanded(text: str) -> str:
     return register(text) if text[0].isalpha() else text
 
 
-def module(version: str, target: str, body: Iterable[str], banks: Iterable[str]) -> tuple[str, int]:
+def module(version: str, target: str, body: Iterable[str], banks: Collection[str]) -> tuple[str, int]:
     """A module with one instruction a line, and the number of the first one's line.
 
-    The instructions are in a function that nothing calls: the assembler checks them and generates no code.
+    The instructions are in a function that nothing calls: the assembler checks them and generates no code.  Registers of other types than
+    ``banks`` are declared on the lines that name them, since some assemblers refuse even to declare them.
     """
     head = [f".version {version}", f".target {target}", ".address_size 64", ".func checked() {"]
     head += [f".reg .{bank} %{bank}_<{_BANK}>;" for bank in banks]
-    return "\n".join([*head, *body, "ret;", "}", ".visible .entry kernel() { ret; }", ""]), len(head) + 1
+    lines = (_declaring(each, banks) for each in body)
+    return "\n".join([*head, *lines, "ret;", "}", ".visible .entry kernel() { ret; }", ""]), len(head) + 1
+
+
+def _declaring(text: str, banks: Collection[str]) -> str:
+    """A line in a block that declares its registers of other types."""
+    own = dict.fromkeys(bank for bank in _REGISTER.findall(text) if bank not in banks)
+    return f"{{ {' '.join(f'.reg .{bank} %{bank}_<{_BANK}>;' for bank in own)} {text} }}" if own else text

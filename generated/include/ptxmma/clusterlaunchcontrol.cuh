@@ -5,6 +5,15 @@
 // a thread (PTX ISA 9.7.13.17).
 // - addr: where the response of 16 bytes goes
 // - mbar: the mbarrier that counts the bytes
+// clusterlaunchcontrol.query_cancel.is_canceled: Test whether the launch of a cluster was cancelled;
+// executed by a thread (PTX ISA 9.7.13.18).
+// - pred: true: it was
+// - try-cancel-response: the 16 bytes that clusterlaunchcontrol.try_cancel wrote
+// clusterlaunchcontrol.query_cancel.get_first_ctaid: Tell which cluster was cancelled, by the %ctaid
+// of its first thread block; executed by a thread (PTX ISA 9.7.13.18).
+// - ctaid: x, y and z; the fourth register holds anything
+// - try-cancel-response: the 16 bytes that clusterlaunchcontrol.try_cancel wrote
+// - coordinate: x, y or z
 #pragma once
 
 #include "cuda/config.cuh"
@@ -40,6 +49,71 @@ PTXMMA_FUNCTION clusterlaunchcontrol_try_cancel_shared_cta(shared_destination ad
   asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" :
     : "r"(addr.address), "r"(mbar.address)
     : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_6_ABSENT
+#endif
+
+// pred, try-cancel-response
+template <class Use = void>
+PTXMMA_FUNCTION clusterlaunchcontrol_query_cancel_is_canceled(uint32_t& pred, const uint64_t (&try_cancel_response)[2])
+#ifndef PTXMMA_SM_100_PTX_8_6_ABSENT
+{
+  asm volatile("{.reg .pred pred; .reg .b128 try_cancel_response; mov.b128 try_cancel_response, {%1, %2}; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 pred, try_cancel_response; selp.b32 %0, 1, 0, pred;}"
+    : "=r"(pred)
+    : "l"(try_cancel_response[0]), "l"(try_cancel_response[1]));
+}
+#else
+PTXMMA_SM_100_PTX_8_6_ABSENT
+#endif
+
+// ctaid, try-cancel-response
+template <class Use = void>
+PTXMMA_FUNCTION clusterlaunchcontrol_query_cancel_get_first_ctaid_v4(uint32_t (&ctaid)[4], const uint64_t (&try_cancel_response)[2])
+#ifndef PTXMMA_SM_100_PTX_8_6_ABSENT
+{
+  asm volatile("{.reg .b128 try_cancel_response; mov.b128 try_cancel_response, {%4, %5}; clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%0, %1, %2, %3}, try_cancel_response;}"
+    : "=r"(ctaid[0]), "=r"(ctaid[1]), "=r"(ctaid[2]), "=r"(ctaid[3])
+    : "l"(try_cancel_response[0]), "l"(try_cancel_response[1]));
+}
+#else
+PTXMMA_SM_100_PTX_8_6_ABSENT
+#endif
+
+// coordinate, try-cancel-response
+template <class Use = void>
+PTXMMA_FUNCTION clusterlaunchcontrol_query_cancel_get_first_ctaid_x(uint32_t& coordinate, const uint64_t (&try_cancel_response)[2])
+#ifndef PTXMMA_SM_100_PTX_8_6_ABSENT
+{
+  asm volatile("{.reg .b128 try_cancel_response; mov.b128 try_cancel_response, {%1, %2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %0, try_cancel_response;}"
+    : "=r"(coordinate)
+    : "l"(try_cancel_response[0]), "l"(try_cancel_response[1]));
+}
+#else
+PTXMMA_SM_100_PTX_8_6_ABSENT
+#endif
+
+// coordinate, try-cancel-response
+template <class Use = void>
+PTXMMA_FUNCTION clusterlaunchcontrol_query_cancel_get_first_ctaid_y(uint32_t& coordinate, const uint64_t (&try_cancel_response)[2])
+#ifndef PTXMMA_SM_100_PTX_8_6_ABSENT
+{
+  asm volatile("{.reg .b128 try_cancel_response; mov.b128 try_cancel_response, {%1, %2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %0, try_cancel_response;}"
+    : "=r"(coordinate)
+    : "l"(try_cancel_response[0]), "l"(try_cancel_response[1]));
+}
+#else
+PTXMMA_SM_100_PTX_8_6_ABSENT
+#endif
+
+// coordinate, try-cancel-response
+template <class Use = void>
+PTXMMA_FUNCTION clusterlaunchcontrol_query_cancel_get_first_ctaid_z(uint32_t& coordinate, const uint64_t (&try_cancel_response)[2])
+#ifndef PTXMMA_SM_100_PTX_8_6_ABSENT
+{
+  asm volatile("{.reg .b128 try_cancel_response; mov.b128 try_cancel_response, {%1, %2}; clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %0, try_cancel_response;}"
+    : "=r"(coordinate)
+    : "l"(try_cancel_response[0]), "l"(try_cancel_response[1]));
 }
 #else
 PTXMMA_SM_100_PTX_8_6_ABSENT

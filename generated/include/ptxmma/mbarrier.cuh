@@ -49,12 +49,14 @@
 // - addr: the mbarrier
 // - state: the phase, as mbarrier.arrive gave it
 // - reportPredicate: true: a copy of the phase has reported a fault
+// - reportValue: what the copy has reported, in 8 bits
 // mbarrier.test_wait.parity: Test whether a phase, named by its parity, is complete; executed by a
 // thread (PTX ISA 9.7.13.15.16).
 // - waitComplete: true: the phase is complete
 // - addr: the mbarrier
 // - phaseParity: parity of the phase: 0 for the first
 // - reportPredicate: true: a copy of the phase has reported a fault
+// - reportValue: what the copy has reported, in 8 bits
 // mbarrier.try_wait: Wait for a while for a phase to complete; executed by a thread (PTX ISA
 // 9.7.13.15.16).
 // - waitComplete: true: the phase is complete
@@ -62,6 +64,7 @@
 // - state: the phase, as mbarrier.arrive gave it
 // - timeHint: time to wait, in place of the system's limit
 // - reportPredicate: true: a copy of the phase has reported a fault
+// - reportValue: what the copy has reported, in 8 bits
 // mbarrier.try_wait.parity: Wait for a while for a phase, named by its parity, to complete; executed
 // by a thread (PTX ISA 9.7.13.15.16).
 // - waitComplete: true: the phase is complete
@@ -69,6 +72,7 @@
 // - phaseParity: parity of the phase: 0 for the first
 // - timeHint: time to wait, in place of the system's limit
 // - reportPredicate: true: a copy of the phase has reported a fault
+// - reportValue: what the copy has reported, in 8 bits
 // mbarrier.pending_count: Read the pending arrivals from a state; executed by a thread (PTX ISA
 // 9.7.13.15.17).
 // - count: arrivals that were pending before the one that gave the state
@@ -545,6 +549,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary(uint32_t& waitcomplete, ui
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_shared(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint64_t state)
@@ -566,6 +584,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_shared(uint32_t& waitcompl
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.shared.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state)
     : "memory");
 }
@@ -601,6 +633,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_shared_cta(uint32_t& waitc
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint64_t* addr, uint64_t state)
@@ -622,6 +668,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta(uint32_t& wait
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state)
     : "memory");
 }
@@ -657,6 +717,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta_shared(uint32_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint64_t state)
@@ -678,6 +752,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta_shared_cta(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state)
     : "memory");
 }
@@ -713,6 +801,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster(uint32_t& 
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint64_t state)
@@ -734,6 +836,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster_shared(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state)
     : "memory");
 }
@@ -769,6 +885,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster_shared_cta
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint64_t* addr, uint64_t state)
@@ -790,6 +920,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta(uint32_t& wait
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state)
     : "memory");
 }
@@ -825,6 +969,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta_shared(uint32_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint64_t state)
@@ -846,6 +1004,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta_shared_cta(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state)
     : "memory");
 }
@@ -881,6 +1053,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster(uint32_t& 
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], state
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint64_t state)
@@ -902,6 +1088,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster_shared(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state)
     : "memory");
 }
@@ -937,6 +1137,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster_shared_cta
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary(uint32_t& waitcomplete, uint64_t* addr, uint32_t phaseparity)
@@ -958,6 +1172,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary(uint32_t& waitcompl
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity)
     : "memory");
 }
@@ -993,6 +1221,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_shared(uint32_t& wa
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_shared_cta(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint32_t phaseparity)
@@ -1014,6 +1256,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_shared_cta(uint32_t
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity)
     : "memory");
 }
@@ -1091,6 +1347,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta(uint32_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint32_t phaseparity)
@@ -1112,6 +1382,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta_shared(
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity)
     : "memory");
 }
@@ -1147,6 +1431,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta_shared_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint64_t* addr, uint32_t phaseparity)
@@ -1168,6 +1466,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity)
     : "memory");
 }
@@ -1203,6 +1515,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster_sha
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint32_t phaseparity)
@@ -1224,6 +1550,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster_sha
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity)
     : "memory");
 }
@@ -1259,6 +1599,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta(uint32_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint32_t phaseparity)
@@ -1280,6 +1634,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta_shared(
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity)
     : "memory");
 }
@@ -1315,6 +1683,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta_shared_
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint64_t* addr, uint32_t phaseparity)
@@ -1336,6 +1718,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster(uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity)
     : "memory");
 }
@@ -1371,6 +1767,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster_sha
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete, [addr], phaseParity
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, shared_place<uint64_t> addr, uint32_t phaseparity)
@@ -1392,6 +1802,20 @@ PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster_sha
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.test_wait.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_test_wait_parity_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.test_wait.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity)
     : "memory");
 }
@@ -1609,6 +2033,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary(uint32_t& waitcomplete, uin
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint64_t state, uint32_t timehint)
@@ -1616,6 +2054,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary(uint32_t& waitcomplete, uin
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1665,6 +2117,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared(uint32_t& waitcomple
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -1672,6 +2138,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared(uint32_t& waitcomple
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1721,6 +2201,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared_cta(uint32_t& waitco
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -1728,6 +2222,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared_cta(uint32_t& waitco
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1777,6 +2285,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta(uint32_t& waitc
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint64_t state, uint32_t timehint)
@@ -1784,6 +2306,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta(uint32_t& waitc
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1833,6 +2369,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared(uint32_t
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -1840,6 +2390,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared(uint32_t
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1889,6 +2453,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared_cta(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -1896,6 +2474,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared_cta(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -1945,6 +2537,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster(uint32_t& w
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint64_t state, uint32_t timehint)
@@ -1952,6 +2558,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster(uint32_t& w
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2001,6 +2621,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2008,6 +2642,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2057,6 +2705,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared_cta(
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2064,6 +2726,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared_cta(
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2113,6 +2789,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta(uint32_t& waitc
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint64_t state, uint32_t timehint)
@@ -2120,6 +2810,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta(uint32_t& waitc
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2169,6 +2873,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared(uint32_t
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2176,6 +2894,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared(uint32_t
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2225,6 +2957,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared_cta(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2232,6 +2978,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared_cta(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2281,6 +3041,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster(uint32_t& w
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint64_t state, uint32_t timehint)
@@ -2288,6 +3062,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster(uint32_t& w
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2337,6 +3125,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2344,6 +3146,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2393,6 +3209,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared_cta(
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], state
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "l"(state)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], state, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
@@ -2400,6 +3230,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared_cta(
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "l"(state), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], state, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint64_t state, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "l"(state), "r"(timehint)
     : "memory");
 }
@@ -2449,6 +3293,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary(uint32_t& waitcomple
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
@@ -2456,6 +3314,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary(uint32_t& waitcomple
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2505,6 +3377,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared(uint32_t& wai
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2512,6 +3398,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared(uint32_t& wai
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2561,6 +3461,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared_cta(uint32_t&
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2568,6 +3482,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared_cta(uint32_t&
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2701,6 +3629,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta(uint32_t
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
@@ -2708,6 +3650,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta(uint32_t
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2757,6 +3713,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared(u
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2764,6 +3734,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared(u
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2813,6 +3797,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared_c
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2820,6 +3818,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared_c
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2869,6 +3881,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
@@ -2876,6 +3902,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2925,6 +3965,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shar
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2932,6 +3986,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shar
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -2981,6 +4049,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shar
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -2988,6 +4070,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shar
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_acquire_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.acquire.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3037,6 +4133,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta(uint32_t
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
@@ -3044,6 +4154,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta(uint32_t
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3093,6 +4217,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared(u
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -3100,6 +4238,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared(u
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3149,6 +4301,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared_c
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -3156,6 +4322,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared_c
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cta_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cta.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3205,6 +4385,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster(uint
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "l"(addr), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
@@ -3212,6 +4406,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster(uint
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "l"(addr), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, uint64_t* addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "l"(addr), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3261,6 +4469,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shar
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -3268,6 +4490,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shar
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }
@@ -3317,6 +4553,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shar
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
+    : "r"(addr.address), "r"(phaseparity)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // waitComplete|reportPredicate, [addr], phaseParity, timeHint
 template <class Use = void>
 PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
@@ -3324,6 +4574,20 @@ PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shar
 {
   asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, [%2], %3, %4; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate;}"
     : "=r"(waitcomplete), "=r"(reportpredicate)
+    : "r"(addr.address), "r"(phaseparity), "r"(timehint)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// waitComplete|reportPredicate, reportValue, [addr], phaseParity, timeHint
+template <class Use = void>
+PTXMMA_FUNCTION mbarrier_try_wait_parity_phase_type_primary_relaxed_cluster_shared_cta(uint32_t& waitcomplete, uint32_t& reportpredicate, uint16_t& reportvalue, shared_place<uint64_t> addr, uint32_t phaseparity, uint32_t timehint)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("{.reg .pred waitcomplete; .reg .pred reportpredicate; .reg .b8 reportvalue; mbarrier.try_wait.parity.phase_type::primary.relaxed.cluster.shared::cta.b64 waitcomplete|reportpredicate, reportvalue, [%3], %4, %5; selp.b32 %0, 1, 0, waitcomplete; selp.b32 %1, 1, 0, reportpredicate; cvt.u16.u8 %2, reportvalue;}"
+    : "=r"(waitcomplete), "=r"(reportpredicate), "=h"(reportvalue)
     : "r"(addr.address), "r"(phaseparity), "r"(timehint)
     : "memory");
 }

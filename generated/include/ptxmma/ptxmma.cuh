@@ -112,6 +112,7 @@
 #include "st_async/layouts.cuh"
 #include "st_async/red_async.cuh"
 #include "st_async/st_async.cuh"
+#include "st_async/st_bulk.cuh"
 #include "stmatrix.cuh"
 #include "tcgen05_cp.cuh"
 #include "tcgen05_ld.cuh"

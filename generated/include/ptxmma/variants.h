@@ -54,7 +54,7 @@
 #define PTXMMA_EXTENTS_griddepcontrol ""
 #define PTXMMA_TYPES_griddepcontrol ""
 #define PTXMMA_FAMILY_clusterlaunchcontrol "clusterlaunchcontrol"
-#define PTXMMA_EXTENTS_clusterlaunchcontrol ""
+#define PTXMMA_EXTENTS_clusterlaunchcontrol "vec"
 #define PTXMMA_TYPES_clusterlaunchcontrol ""
 #define PTXMMA_FAMILY_cp_async "cp.async"
 #define PTXMMA_EXTENTS_cp_async "least"

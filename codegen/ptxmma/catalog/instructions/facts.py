@@ -201,9 +201,11 @@ class Instruction:
         for text in instruction.operands.get(self.variant.form.operands, ()):
             names = operand_names(text)
             described = tuple(roles.describe(self.database, self.variant, name) for name in names)
-            rules = (rule for name in names for rule in instruction.operand_kinds[name].requires)
-            required = tuple(rule for rule in rules if matches(rule.when, self.variant.facts))
-            forms.append(OperandForm(_form_name(instruction, described), text, described, required))
+            rules = [(name, rule) for name in names for rule in instruction.operand_kinds[name].requires]
+            rules = [(name, rule) for name, rule in rules if matches(rule.when, self.variant.facts)]
+            required = tuple(rule for _, rule in rules if not rule.values)
+            of_constants = tuple((name, rule) for name, rule in rules if rule.values)
+            forms.append(OperandForm(_form_name(instruction, described), text, described, required, of_constants))
         return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
 
     @functools.cached_property

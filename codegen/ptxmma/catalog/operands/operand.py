@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ptxmma.catalog.operands.placement import Placement
-from ptxmma.model import ElementType, Granularity, Kind, Layout, Space
+from ptxmma.model import ElementType, Granularity, Kind, Layout, RegisterType, Space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +43,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         register_types: PTX register types that assemblers take, the usual one first.
         c_type: C type of a register in the CUDA wrappers, e.g. ``"uint32_t"``; ``""`` for an operand that is always an immediate.
         constraint: inline-asm constraint: ``"r"``, ``"f"``, ``"l"``, ``"d"``, ``"h"`` or ``"n"`` (immediate only).
+        carrier: the spec's entry of the usual register type; None for an operand that is always an immediate.
         immediates: the legal immediate values, a range where they are many; None where no immediate is admitted.
         within: the operand, an immediate too, that its immediates must not exceed; ``""`` for none.
         droppable: true if ``_`` may take its place: its result is not wanted.
@@ -84,6 +85,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
     register_types: tuple[str, ...] = ()
     c_type: str = ""
     constraint: str = ""
+    carrier: RegisterType | None = None
     immediates: Sequence[int] | None = None
     within: str = ""
     droppable: bool = False

@@ -91,6 +91,7 @@ class Count(Role):
     """A number of something, such as bytes or columns."""
 
     varies = True
+    several_widths = True
     needs = (("unit", "what it counts"),)
 
     def describe(self, context: Context) -> Known:
@@ -168,7 +169,7 @@ class Register(Role):
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """A reference, if it is written."""
-        if operand.access == "read":
+        if operand.access == "read" or (operand.carrier is not None and operand.carrier.read):
             return super().parameters(operand, name, c_type)
         return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
 

@@ -82,7 +82,7 @@ class Context(NamedTuple):
             if fits and matches(entry.when, facts):
                 usual = register_type(self.spec, entry.registers[0])
                 known: Known = {"register_types": entry.registers, "c_type": usual.c_type, "constraint": usual.constraint, "registers": 1}
-                return known | {"spaces": entry.spaces}
+                return known | {"spaces": entry.spaces, "carrier": usual}
         elements = f" with {element} elements" if element else ""
         raise LookupError(f"types.carriers has no entry for operand {self.name!r}{elements}")
 
@@ -135,6 +135,7 @@ class Role:
         needs: fields that an entry of the spec must have, each with its meaning.
         typed: true if its ``type`` decides which registers carry it.
         carried: true if registers carry it.
+        several_widths: true if registers of one width and of another may carry it.
         operand_type: the class of its operands.
     """
 
@@ -152,6 +153,7 @@ class Role:
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     typed: ClassVar[bool] = False
     carried: ClassVar[bool] = True
+    several_widths: ClassVar[bool] = False
     operand_type: ClassVar[type[Operand]] = Operand
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
@@ -177,6 +179,8 @@ class Role:
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
         """The ways in which a C++ function takes it, the usual one first; ``name`` is its name in C++."""
+        if operand.carrier is not None and operand.carrier.read:
+            return (converted(operand.carrier, operand.access, name, c_type),)
         return (Parameter(parameter=f"{c_type} {name}", values=(f'"{operand.constraint}"({name})',)),)
 
     def either(self, operand: Operand, name: str, c_type: str) -> Parameter | None:  # noqa: ARG002  # most have no such type
@@ -202,6 +206,24 @@ def register(bank: str, number: int = 0) -> str:
 def vector(bank: str, count: int) -> str:
     """A list of PTX registers in braces."""
     return "{" + ", ".join(register(bank, number) for number in range(count)) + "}"
+
+
+def converted(carrier: RegisterType, access: str, name: str, c_type: str) -> Parameter:
+    """A register that no constraint of asm gives: PTX makes it of values before the instruction, or values of it after."""
+    written = access == "write"
+    prefix, const = ("=", "") if written else ("", "const ")
+    parameter, values = f"{c_type}{'&' if written else ''} {name}", [name]
+    if carrier.values > 1:
+        parameter, values = f"{const}{c_type} (&{name})[{carrier.values}]", [f"{name}[{number}]" for number in range(carrier.values)]
+    text = (carrier.write if written else carrier.read).replace("{", "{{").replace("}", "}}")
+    moved = text.replace("<register>", name).replace("<values>", "{}")
+    return Parameter(
+        parameter=parameter,
+        values=tuple(f'"{prefix}{carrier.constraint}"({value})' for value in values),
+        text=name,
+        prologue=f".reg .{carrier.name} {name}; {'' if written else f'{moved} '}",
+        epilogue=f" {moved}" if written else "",
+    )
 
 
 def template_argument(operand: Operand, name: str) -> Parameter:

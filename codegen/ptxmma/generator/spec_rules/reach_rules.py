@@ -175,7 +175,7 @@ def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Pro
 def _widths(context: RuleContext, carrier: Carrier, uses: Sequence[_OperandUse], place: Place) -> Iterator[Problem]:
     """The registers that carry an operand are predicates for a predicate, as wide as a descriptor, and else of one width.
 
-    An address takes registers of 32 or of 64 bits.
+    An address takes registers of 32 or of 64 bits, and so may a number of bytes.
     """
     bits = {entry.name: entry.bits for entry in context.spec.types.registers}
     for (kind, family), use in {(use.kind, use.facts["family"]): use for use in reversed(uses)}.items():
@@ -184,8 +184,8 @@ def _widths(context: RuleContext, carrier: Carrier, uses: Sequence[_OperandUse],
         if kind == "predicate":
             wanted = {_PREDICATE}
         elif not wanted:
-            address = carrier.spaces or ROLES[kind].layout_kind == "address"
-            wanted = {bits[register] for register in (carrier.registers if address else carrier.registers[:1])} - {_PREDICATE}
+            several = carrier.spaces or ROLES[kind].layout_kind == "address" or ROLES[kind].several_widths
+            wanted = {bits[register] for register in (carrier.registers if several else carrier.registers[:1])} - {_PREDICATE}
         if wrong := [register for register in carrier.registers if bits[register] not in wanted]:
             allowed = listed(register for register, width in bits.items() if width in (wanted or {*bits.values()} - {_PREDICATE}))
             text = f"which a register {wrong[0]} of {bits[wrong[0]]} bits cannot carry; allowed: {allowed}"

@@ -1060,7 +1060,74 @@ PTXMMA_FUNCTION st_async_weak_shared_cluster_v4_f32(shared_destination a, const 
 PTXMMA_SM_90_PTX_8_1_ABSENT
 #endif
 
+// PTX ISA 9.2, sm_90 or newer
+
+// [a], b, [mbar]
+template <class Use = void>
+PTXMMA_FUNCTION st_async_b128(void* a, const uint64_t (&b)[2], uint64_t* mbar)
+#ifndef PTXMMA_SM_90_PTX_9_2_ABSENT
+{
+  asm volatile("{.reg .b128 b; mov.b128 b, {%1, %2}; st.async.mbarrier::complete_tx::bytes.b128 [%0], b, [%3];}" :
+    : "l"(a), "l"(b[0]), "l"(b[1]), "l"(mbar)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_2_ABSENT
+#endif
+
+// [a], b, [mbar]
+template <class Use = void>
+PTXMMA_FUNCTION st_async_shared_cluster_b128(shared_destination a, const uint64_t (&b)[2], shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_90_PTX_9_2_ABSENT
+{
+  asm volatile("{.reg .b128 b; mov.b128 b, {%1, %2}; st.async.shared::cluster.mbarrier::complete_tx::bytes.b128 [%0], b, [%3];}" :
+    : "r"(a.address), "l"(b[0]), "l"(b[1]), "r"(mbar.address)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_2_ABSENT
+#endif
+
+// [a], b, [mbar]
+template <class Use = void>
+PTXMMA_FUNCTION st_async_weak_b128(void* a, const uint64_t (&b)[2], uint64_t* mbar)
+#ifndef PTXMMA_SM_90_PTX_9_2_ABSENT
+{
+  asm volatile("{.reg .b128 b; mov.b128 b, {%1, %2}; st.async.weak.mbarrier::complete_tx::bytes.b128 [%0], b, [%3];}" :
+    : "l"(a), "l"(b[0]), "l"(b[1]), "l"(mbar)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_2_ABSENT
+#endif
+
+// [a], b, [mbar]
+template <class Use = void>
+PTXMMA_FUNCTION st_async_weak_shared_cluster_b128(shared_destination a, const uint64_t (&b)[2], shared_place<uint64_t> mbar)
+#ifndef PTXMMA_SM_90_PTX_9_2_ABSENT
+{
+  asm volatile("{.reg .b128 b; mov.b128 b, {%1, %2}; st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b128 [%0], b, [%3];}" :
+    : "r"(a.address), "l"(b[0]), "l"(b[1]), "r"(mbar.address)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_2_ABSENT
+#endif
+
 // PTX ISA 8.7, sm_100 or newer
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
 
 // [a], b
 template <class Use = void>
@@ -1103,6 +1170,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_gpu_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1134,6 +1214,19 @@ PTXMMA_FUNCTION st_async_release_gpu_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.release.gpu.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else
@@ -1207,6 +1300,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_global_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.global.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_gpu_global_b16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1246,6 +1352,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_global_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.global.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_gpu_global_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1277,6 +1396,19 @@ PTXMMA_FUNCTION st_async_release_gpu_global_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.release.gpu.global.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_release_gpu_global_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.gpu.global.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else
@@ -1350,6 +1482,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_sys_b16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1389,6 +1534,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_sys_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1420,6 +1578,19 @@ PTXMMA_FUNCTION st_async_release_sys_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.release.sys.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else
@@ -1493,6 +1664,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_global_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.global.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_sys_global_b16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1532,6 +1716,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_global_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.global.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_release_sys_global_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1563,6 +1760,19 @@ PTXMMA_FUNCTION st_async_release_sys_global_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.release.sys.global.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_release_sys_global_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.release.sys.global.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else
@@ -1636,6 +1846,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_mmio_release_sys_b16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1675,6 +1898,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_mmio_release_sys_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1706,6 +1942,19 @@ PTXMMA_FUNCTION st_async_mmio_release_sys_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.mmio.release.sys.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else
@@ -1779,6 +2028,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_global_b8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.global.b8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_mmio_release_sys_global_b16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1818,6 +2080,19 @@ PTXMMA_SM_100_PTX_8_7_ABSENT
 
 // [a], b
 template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_global_u8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.global.u8 [%0], b;}" :
+    : "l"(a), "h"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
 PTXMMA_FUNCTION st_async_mmio_release_sys_global_u16(void* a, uint16_t b)
 #ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
 {
@@ -1849,6 +2124,19 @@ PTXMMA_FUNCTION st_async_mmio_release_sys_global_u64(void* a, uint64_t b)
 {
   asm volatile("st.async.mmio.release.sys.global.u64 [%0], %1;" :
     : "l"(a), "l"(b)
+    : "memory");
+}
+#else
+PTXMMA_SM_100_PTX_8_7_ABSENT
+#endif
+
+// [a], b
+template <class Use = void>
+PTXMMA_FUNCTION st_async_mmio_release_sys_global_s8(void* a, uint16_t b)
+#ifndef PTXMMA_SM_100_PTX_8_7_ABSENT
+{
+  asm volatile("{.reg .b8 b; cvt.u8.u16 b, %1; st.async.mmio.release.sys.global.s8 [%0], b;}" :
+    : "l"(a), "h"(b)
     : "memory");
 }
 #else

@@ -41,10 +41,10 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 def texts(catalog: Catalog) -> tuple[str, str]:
     """The database as JavaScript: on lines that people can read; and packed, without titles of operands, which the page does not show."""
     data = _data(catalog)
-    subjects: dict[str, list[Any]] = data["subjects"]
-    title = subjects["columns"].index("title")
-    columns, *rows = ([*row[:title], *row[title + 1 :]] for row in (subjects["columns"], *subjects["rows"]))
-    shown = data | {"subjects": {"columns": columns, "rows": rows}}
+    instructions: dict[str, list[Any]] = data["instructions"]
+    titles = instructions["columns"].index("titles")
+    columns, *rows = ([*row[:titles], *row[titles + 1 :]] for row in (instructions["columns"], *instructions["rows"]))
+    shown = data | {"instructions": {"columns": columns, "rows": rows}}
     return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 
@@ -105,6 +105,7 @@ class _Rows:
         data["qualifiers"] = runs([self.shared["qualifiers"].number(_qualifier(name, kind)) for name, kind in entry.qualifiers.items()])
         if entry.hints:
             data["hints"] = runs([self.shared["hints"].number(each) for hint in entry.hints for each in _hint_values(hint)])
+        data["titles"] = {name: kind.title for name, kind in entry.operand_kinds.items()}
         data["forms"] = [self._form(form) for form in entry.forms]
         rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
         return data | {name: _of_rows([row[name] for row in rows]) for name in rows[0]}

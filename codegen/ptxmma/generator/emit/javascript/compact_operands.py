@@ -35,7 +35,7 @@ def places_in(form: OperandForm) -> str:
 
 def subject(operand: Operand) -> dict[str, Any]:
     """The purpose of an operand, whatever holds it."""
-    return {"name": operand.name, "kind": operand.kind, "title": operand.title} | without_empty(
+    return {"name": operand.name, "kind": operand.kind} | without_empty(
         of=operand.of,
         meanings=operand.meanings,
         single=operand.single,

@@ -140,6 +140,8 @@ export interface InstructionSet {
   name: string;
   family: string;
   title: string;
+  /** The titles of its operands, by name; the explorer lacks them. */
+  titles?: Record<string, string>;
   stem: string;
   scope: string;
   operation: string;
@@ -547,7 +549,6 @@ export interface DatabaseTables {
   subjects: Table<{
     name: string;
     kind: string;
-    title: string;
     of?: string;
     meanings?: Record<string, number>;
     single?: boolean;
