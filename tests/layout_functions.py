@@ -107,7 +107,7 @@ def _of_registers(layout: Layout, names: list[str], sparse: Operand | None) -> I
 
 
 def _of_addresses(spec: Spec) -> Iterator[Question]:
-    for memory in (space for space in spec.spaces if space.layouts):
+    for memory in spec.tensor_memories:
         parts = _grid({name: 1 << min(memory.address_width(name), 10) for name in memory.address})
         address = {"address": sum(parts[name] << bit for name, bit in memory.address.items())}
         yield _asked("address", parts, address, {"address": f"ptxmma_{memory.name}_address"})

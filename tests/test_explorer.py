@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import re
 import shutil
+import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -542,61 +543,25 @@ def test_a_descriptor_is_edited_both_ways(page: Any) -> None:
 
 # --- tensor memory ----------------------------------------------------------------------------------------------------------
 
-#: A product for each layout, its operand, and what selects a part of its columns.
-_BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
-_INTEGERS = {"atype": "u8", "btype": "s8"}
-_NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X"
-_MXFP8 = "tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale"
-_WIDE = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
-_IN_TENSOR_MEMORY: dict[str, tuple[str, dict[str, str | int], str, dict[str, Any]]] = {
-    "layout_a": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 256, "n": 32, **_BF16}, "d", {}),
-    "layout_b": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 64, **_BF16}, "d", {}),
-    "layout_c": ("tcgen05.mma.sp.cta_group::2.kind::f16", {"m": 128, "n": 32, **_BF16}, "d", {}),
-    "layout_d": (_PRODUCT, {"m": 128, "n": 40, **_BF16}, "d", {}),
-    "layout_e": ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 64, "n": 64, **_BF16}, "d", {}),
-    "layout_f": (_PRODUCT, {"m": 64, "n": 64, **_BF16}, "d", {}),
-    "layout_g": ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 32, "n": 64, **_BF16}, "d", {}),
-    "a_full": (_PRODUCT, {"m": 128, "n": 64, **_BF16}, "a", {}),
-    "a_half": (_PRODUCT, {"m": 64, "n": 64, **_BF16}, "a", {}),
-    "a_twice": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 64, **_BF16}, "a", {}),
-    "scales_a": (_NVFP4, {"m": 128, "n": 64, "stype": "ue4m3"}, "scale-a", {"scale_id": 0}),
-    "scales_a_128_lanes": (_WIDE, {"m": 128, "n": 64, "atype": "e4m3", "btype": "e4m3", "scale_a_lanes": 128}, "scale-a", {"scale_id": 2}),
-    "scales_b": (_MXFP8, {"m": 256, "n": 160, "atype": "e4m3", "btype": "e2m1"}, "scale-b", {"scale_id": 2}),
-    "scales_a_pair": (_MXFP8, {"m": 128, "n": 64, "atype": "e4m3", "btype": "e4m3"}, "scale-a", {"scale_id": 1}),
-    "scales_b_pair": (_MXFP8, {"m": 128, "n": 64, "atype": "e4m3", "btype": "e4m3"}, "scale-b", {"scale_id": 3}),
-    "metadata_wide": ("tcgen05.mma.sp.cta_group::1.kind::i8", {"m": 128, "n": 64, **_INTEGERS}, "metadata", {}),
-    "metadata_narrow": ("tcgen05.mma.sp.cta_group::2.kind::f16", {"m": 256, "n": 64, **_BF16}, "metadata", {"selector": 1}),
-    "metadata_wide_ws_64": ("tcgen05.mma.ws.sp.cta_group::1.kind::i8", {"m": 64, "n": 64, **_INTEGERS}, "metadata", {}),
-    "metadata_wide_ws_32": ("tcgen05.mma.ws.sp.cta_group::1.kind::i8", {"m": 32, "n": 64, **_INTEGERS}, "metadata", {}),
-    "metadata_narrow_ws_64": ("tcgen05.mma.ws.sp.cta_group::1.kind::tf32", {"m": 64, "n": 64}, "metadata", {"selector": 1}),
-    "metadata_narrow_ws_32": ("tcgen05.mma.ws.sp.cta_group::1.kind::f16", {"m": 32, "n": 64, **_BF16}, "metadata", {"selector": 0}),
-    "copy_128x256b": ("tcgen05.cp.cta_group::1.128x256b", {}, "copy", {}),
-    "copy_128x128b": ("tcgen05.cp.cta_group::1.128x128b", {}, "copy", {}),
-    "copy_4x256b": ("tcgen05.cp.cta_group::1.4x256b", {}, "copy", {}),
-    "copy_64x128b_02_13": ("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13", {}, "copy", {}),
-    "copy_64x128b_01_23": ("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23", {}, "copy", {}),
-    "copy_32x128b": ("tcgen05.cp.cta_group::1.32x128b.warpx4", {}, "copy", {}),
-}  # fmt: skip
-_SHORT_NAMES = {
-    "d-tmem": "d", "a-tmem": "a", "scale-A-tmem": "scale-a", "scale-B-tmem": "scale-b", "sp-meta-tmem": "metadata", "taddr": "copy",
-}  # fmt: skip
-
-
-def _words(values: dict[str, Any]) -> str:
-    return ",".join(f"{name}:{value}" for name, value in values.items())
-
 
 def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any) -> None:
-    """Which element each cell holds, copies included, and the register of a load that takes it."""
-    assert _IN_TENSOR_MEMORY.keys() == {layout.name for layout in catalog.database.spec.tensor_layouts}
-    for layout, (spelling, product, name, selected) in _IN_TENSOR_MEMORY.items():
-        instruction = catalog.find(spelling).resolved(**product) if product else catalog.find(spelling)
-        operand = next(each for form in instruction.forms for each in form.operands if _SHORT_NAMES.get(each.name) == name)
+    """Element of each cell, copies included, and the register of a load that takes it, where pages open a layout first."""
+    uses = {use.places.layout.name: use for use in reversed(tensor_page.uses_of(catalog))}
+    assert uses.keys() == {layout.name for layout in catalog.database.spec.tensor_layouts}
+    for layout, use in uses.items():
+        opened = dict(urllib.parse.parse_qsl(use.explorer.partition("#")[2]))
+        product = dict(pair.split(":") for pair in opened.get("product", "").split(",") if pair)
+        opcode = catalog.find(opened["i"])
+        instruction = (
+            opcode.resolved(**{name: int(value) if value.isdecimal() else value for name, value in product.items()}) if product else opcode
+        )
+        operand = next(each for each in instruction.operands if each.name == use.operand)
         placed = operand.placed()
-        assert placed.layout.name == layout
         lane, column = placed.layout.align[-1], 64
-        load = catalog.find("tcgen05.ld.sync.aligned.16x64b.x4.b32") if placed.columns >= 8 and name != "copy" else None
-        state = {"i": spelling, "product": _words(product), "operand": name, "base": f"{column},{lane}", "choose": _words(selected)}
+        selected: dict[str, Any] = {name: values[-1] for name, values in placed.selections.items()}
+        load = catalog.find("tcgen05.ld.sync.aligned.16x64b.x4.b32") if placed.columns >= 8 and product else None
+        choose = ",".join(f"{name}:{value}" for name, value in selected.items())
+        state = opened | {"base": f"{column},{lane}", "choose": choose}
         shown = page.evaluate("probe.tensor", state | {"load": load.canonical if load else ""})
         points = {axis: grid.ravel() for axis, grid in zip(placed.sizes, np.indices([*placed.sizes.values()]), strict=True)}
         places = np.stack(np.broadcast_arrays(*placed.locate(**points, **selected)), axis=-1).tolist()

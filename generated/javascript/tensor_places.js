@@ -135,7 +135,7 @@ export function memoryOf(facts) {
  * @returns {TensorPlaces | null}
  */
 function operandPlaces(name, operand, instruction, product) {
-  const { pattern } = instruction;
+  const pattern = product?.sparsity ?? instruction.pattern;
   const values = product?.values ?? {};
   const facts = { ...factsOf(instruction), ...values };
   /** @type {Numbers} */

@@ -61,6 +61,7 @@ export function tensorProduct(instruction, given = {}) {
   if (scales.length) choose("stype", [...new Set(scales.flatMap((row) => row.stype))], scales[0].stype[0]);
   const scale = scales.find((row) => row.stype.includes(String(facts.stype)));
   product.block = scale?.block ?? 0;
+  product.sparsity = chosen.find((row) => row.sparsity)?.sparsity;
   const depth = depths.find((row) => row.k === facts.k);
   product.targets = [depth, ...chosen, scale].map((row) => row?.targets ?? []).filter((targets) => targets.length);
   return product;
