@@ -163,6 +163,18 @@ class Nvcc:
         (folder / "source.cu").write_text(source, encoding="utf-8")
         return self._answer([self._nvcc, "-I", str(self.include), "-Werror", "all-warnings", *options, "source.cu"], options, folder)
 
+    def build(self, source: str, *options: str, folder: Path) -> str:
+        """Compile a source that must compile; what nvcc says of it."""
+        done = self.run(source, *options, folder=folder)
+        assert done.returncode == 0, done.stderr[:4000]
+        return done.stderr
+
+    def refuse(self, source: str, *options: str, folder: Path) -> str:
+        """Compile a source that must not compile; its errors."""
+        done = self.run(source, *options, folder=folder)
+        assert done.returncode != 0
+        return done.stderr
+
     def run_line(self, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Run the line of a shell that compiles files in ``folder`` with these headers."""
         return self._answer(["sh", "-c", line], (line,), folder)

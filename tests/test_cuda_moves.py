@@ -307,7 +307,7 @@ def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
 def test_to_advance_a_descriptor_is_one_addition(compiler: Nvcc, tmp_path: Path) -> None:
     body = "__global__ void kernel(uint64_t* at) { at[1] = BM::advance({at[0]}, 3).bits; }"
     options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-cubin", "-o", "kernel.cubin")
-    assert compiler.run(f"{_HEADERS}{_TILES}{body}\n", *options, folder=tmp_path).returncode == 0
+    compiler.build(f"{_HEADERS}{_TILES}{body}\n", *options, folder=tmp_path)
     code = subprocess.run(["cuobjdump", "-sass", "kernel.cubin"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert re.search(r"LDG\S* [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+(IADD3|VIADD) [^\n]*\n[^\n]*\n\s+/\*\w+\*/\s+STG", code), code
 
@@ -325,9 +325,7 @@ __global__ void kernel(uint32_t* out) {
     source = f"#include <ptxmma/cuda/storage.cuh>\n{_HEADERS}{_TILES}{body}"
     assert f", {2 * 176 * 64 * 2 + 2};" in compiler.ptx_of(source, "sm_90a", tmp_path)
     checked = f"{_HEADERS}__global__ void kernel(uint64_t* out) {{ ptxmma_descriptor_advance(*out, 32, out); }}\n"
-    done = compiler.run(checked, "-arch=sm_90a", "-c", folder=tmp_path)
-    assert done.returncode != 0
-    assert "__host__ function" in done.stderr
+    assert "__host__ function" in compiler.refuse(checked, "-arch=sm_90a", "-c", folder=tmp_path)
 
 
 @pytest.mark.nvcc
@@ -340,9 +338,7 @@ def test_bytes_are_transposed_on_the_targets_that_do_it(compiler: Nvcc, target: 
     body = f"{multiply}::a::type a; load_fragment<{multiply}::a, {tile}>(a, start, threadIdx.x); *out = a[0] + a[1] + a[2] + a[3];"
     source = f"{_HEADERS}__global__ void kernel(uint32_t* out, uint32_t start) {{ {body} }}\n"
     if message:
-        done = compiler.run(source, f"-arch={target}", "-c", folder=tmp_path)
-        assert done.returncode != 0
-        assert message in done.stderr
+        assert message in compiler.refuse(source, f"-arch={target}", "-c", folder=tmp_path)
     else:
         assert compiler.ptx_of(source, target, tmp_path).count("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8") == 1
 
@@ -353,18 +349,17 @@ def test_a_move_that_no_instruction_makes_is_refused_in_words(compiler: Nvcc, tm
     tile = "shared_tile<e4m3, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>"
     body = f"{multiply}::b::type b; load_fragment<{multiply}::b, {tile}>(b, 0, 0);"
     source = f"{_HEADERS}__global__ void kernel() {{ {body} }}\n"
-    done = compiler.run(source, "-arch=sm_90a", "-c", folder=tmp_path)
-    assert done.returncode != 0
-    assert "ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness" in done.stderr
+    said = compiler.refuse(source, "-arch=sm_90a", "-c", folder=tmp_path)
+    assert "ldmatrix and stmatrix do not move this fragment from or to a tile with this element type and majorness" in said
 
 
 @pytest.mark.nvcc
 def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
     """It runs in the test below; ptxas says what would make it slow."""
-    done = _compiled(compiler, root, tmp_path)
-    assert "C75" not in done.stderr
-    assert "0 bytes spill stores" in done.stderr
-    assert not [line for line in done.stderr.splitlines() if "spill" in line and "0 bytes spill stores, 0 bytes spill loads" not in line]
+    said = _compiled(compiler, root, tmp_path)
+    assert "C75" not in said
+    assert "0 bytes spill stores" in said
+    assert not [line for line in said.splitlines() if "spill" in line and "0 bytes spill stores, 0 bytes spill loads" not in line]
 
 
 @pytest.mark.nvcc
@@ -374,9 +369,7 @@ def test_the_program_for_a_gpu(compiler: Nvcc, root: Path, gpu: str, tmp_path: P
     assert done.stdout.endswith("OK\n"), done.stdout + done.stderr
 
 
-def _compiled(compiler: Nvcc, root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def _compiled(compiler: Nvcc, root: Path, folder: Path) -> str:
     source = (root / "tests/cuda_moves.cu").read_text(encoding="utf-8")
     options = ("-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-o", "cuda_moves")
-    done = compiler.run(source, *options, folder=folder)
-    assert done.returncode == 0, done.stderr[:4000]
-    return done
+    return compiler.build(source, *options, folder=folder)

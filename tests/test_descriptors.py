@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -218,12 +217,9 @@ def include(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def headers(include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
+def headers(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     source = '#include "ptxmma/descriptors.h"\n'
-    return library(compiler, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
+    return library(cc, source, tmp_path_factory.mktemp("library"), "-O1", "-std=c99", *WARNINGS, *EXTERNAL, f"-I{include}")
 
 
 def _structure(format: DescriptorFormat) -> Any:
@@ -313,10 +309,7 @@ def test_c_finds_the_columns_of_zeros_as_python_does(m: int, n: int, headers: ct
     assert len(seen) > 20
 
 
-def test_descriptors_are_constants_in_cpp(include: Path, tmp_path: Path) -> None:
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
+def test_descriptors_are_constants_in_cpp(cxx: str, include: Path, tmp_path: Path) -> None:
     source = tmp_path / "constant.cpp"
     source.write_text(
         """#include "ptxmma/descriptors.h"
@@ -336,7 +329,7 @@ static_assert(!ptxmma_tcgen05_zero_column_mask_zeroes(0x3028000000000, 128, 16, 
 """,
         encoding="utf-8",
     )
-    run(compiler, "-std=c++14", *WARNINGS, f"-I{include}", "-c", source, "-o", tmp_path / "constant.o")
+    run(cxx, "-std=c++14", *WARNINGS, f"-I{include}", "-c", source, "-o", tmp_path / "constant.o")
 
 
 # --- the command ------------------------------------------------------------------------------------------------------------

@@ -754,8 +754,7 @@ def test_examples_in_cuda_compile(compiler: Nvcc, groups: list[FormGroup], outpu
     assert sum(len(bodies) for _, bodies in sources.values()) > 100
     for target, (includes, bodies) in sources.items():
         source = "\n".join([*sorted(includes), *bodies])
-        done = compiler.run(source, "-rdc=true", "-cubin", f"-arch={target}", "-o", f"{target}.cubin", folder=tmp_path)
-        assert done.returncode == 0, (target, done.stderr[:3000])
+        compiler.build(source, "-rdc=true", "-cubin", f"-arch={target}", "-o", f"{target}.cubin", folder=tmp_path)
 
 
 def test_every_picture_opens_the_explorer(outputs: dict[str, str]) -> None:

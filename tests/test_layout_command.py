@@ -23,7 +23,6 @@ from commands import ask
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
 from ptxmma.generator.emit import docs
 from ptxmma.matrices.arrangements import arrangement, names
-from shown_sessions import is_shown, printed, sessions
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -523,33 +522,3 @@ def test_an_operand_in_shared_memory_points_there() -> None:
     assert question is not None
     assert "256 x 16" in ask(*question[1].split())
     assert "wgmma.fence.sync.aligned has no operands in registers" in ask("layout", "wgmma.fence.sync.aligned", code=2)
-
-
-# --- the house --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_made_up_family(toy_database: Path) -> None:
-    for instruction in ptxmma.instructions(database=str(toy_database)):
-        for name in names(instruction):
-            printed = json.loads(layout(instruction.canonical, name, "--database", str(toy_database), "--json"))
-            table = arrangement(instruction, name)
-            assert len(printed["elements"]) == table.rows * table.cols
-
-
-@pytest.mark.parametrize(
-    ("guide", "verbs"),
-    [
-        ("questions", {"layout", "trace", "descriptor", "smem"}),
-        ("moving", {"layout", "trace"}),
-        ("tensor_memory", {"layout"}),
-        ("descriptors", {"descriptor", "smem"}),
-        ("tma", {"tma"}),
-    ],
-)
-def test_a_guide_shows_what_happens(root: Path, tmp_path: Path, guide: str, verbs: set[str]) -> None:
-    page = (root / "docs" / f"{guide}.rst").read_text(encoding="utf-8") + "\n"
-    shown = list(sessions(page))
-    assert {command.split()[1] for command, _ in shown} == verbs
-    for command, text in shown:
-        output = printed(command, tmp_path)
-        assert is_shown(output, text), f"`make transcripts` records this again:\n$ {command}\n{output}"

@@ -174,29 +174,6 @@ def test_forms(everything: list[Instruction]) -> None:
             assert [operand.name for operand in form.operands] == operand_names(form.syntax)
 
 
-def test_round_trips_of_every_register_operand(everything: list[Instruction], odd: Catalog) -> None:
-    seen = set()
-    for instruction in (*everything, *odd.all()):
-        for operand in (operand for form in instruction.forms for operand in form.operands if operand.elements):
-            layout = operand.layout
-            assert layout is not None
-            if (key := (layout.name, operand.elements)) in seen:
-                continue
-            seen.add(key)
-            lane, i = np.divmod(np.arange(layout.threads * operand.elements), operand.elements)
-            place = operand.coords(lane, i)
-            assert [int(each.max()) + 1 for each in place] == [operand.sizes[axis] for axis in operand.axes]
-            everything_of = layout.to_axes.apply({"lane": lane, "i": i})
-            apart = {axis: everything_of[axis] for axis in layout.apart}
-            assert np.array_equal(np.broadcast_to(operand.computation(lane, i), i.shape), apart.get("computation", np.zeros_like(i)))
-            back = operand.locate(*place, **apart)
-            assert np.array_equal(back[0], lane)
-            assert np.array_equal(back[1], i)
-            assert np.array_equal(operand.coords(*operand.locate(*place)), place)
-            assert operand.registers * operand.elements_per_register == operand.elements
-    assert len(seen) > 100
-
-
 def test_places_whose_addresses_threads_give(catalog: Catalog, odd: Catalog) -> None:
     """Each place that has an address has one thread; the addresses of the others are ignored."""
     counts = set()
@@ -255,7 +232,8 @@ def test_metadata_round_trips(everything: list[Instruction]) -> None:
     [
         ("a.coords(32, 0)", r"lane = 32 is out of range: 0..31"),
         ("a.coords(0, 8)", r"i = 8 is out of range: 0..7"),
-        ("a.coords(-1, 0)", r"lane = -1 is out of range"),
+        ("a.coords(np.int64(32), 0)", r"lane = 32 is out of range"),
+        ("a.coords(np.array(32), 0)", r"lane = 32 is out of range"),
         ("a.locate(16, 0)", r"row = 16 is out of range: 0..15"),
         ("a.locate(0, 16)", r"col = 16 is out of range: 0..15"),
         ("ins.metadata.locate(0, 8)", r"chunk = 8 is out of range: 0..7"),
@@ -295,35 +273,9 @@ def test_arrays_go_unchecked_where_that_is_asked_for() -> None:
     assert a.coords(np.zeros(0, int), 0)[0].shape == (0,)
 
 
-@pytest.mark.parametrize("call", ["a.coords(np.int64(32), 0)", "a.coords(np.array(32), 0)", "a.locate(np.uint8(16), 0)"])
-def test_numpy_scalars_are_checked(call: str) -> None:
-    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-    with pytest.raises(ValueError, match="is out of range"):
-        eval(call, {"np": np, "a": ins.operand("a")})
-
-
 def test_numpy_scalars_do_not_overflow() -> None:
     d = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16").operand("d")
     assert d.coords(np.int8(127), np.uint8(127)) == d.coords(127, 127) == (63, 255)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ("a.coords(1.0, 0)", "lane must be an integer or an array of integers, not float"),
-        ("a.coords(np.float64(1), 0)", "not float64"),
-        ("a.coords('1', 0)", "not str"),
-        ("a.coords([1, 2], 0)", "not list"),
-        ("a.locate(0, None)", "col must be an integer or an array of integers, not NoneType"),
-        ("ins.metadata.locate(0, 0, 1.0)", "selector must be"),
-        ("ins.metadata.fields(np.arange(32))", "lane must be one integer, not ndarray"),
-        ("ins.metadata.fields(0, '0')", "selector must be one integer, not str"),
-    ],
-)
-def test_values_that_are_not_integers(call: str, message: str) -> None:
-    ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-    with pytest.raises(TypeError, match=message):
-        eval(call, {"np": np, "ins": ins, "a": ins.operand("a")})
 
 
 def test_undocumented_instructions_have_no_requirements(everything: list[Instruction]) -> None:

@@ -58,9 +58,11 @@ def _called(function: Callable[..., Any], arguments: Iterable[Any]) -> tuple[Any
     return results if isinstance(results, tuple) else (results,)
 
 
-def test_functions_equal_the_model(catalog: Catalog, functions: Functions) -> None:
+@pytest.mark.parametrize("spec", ["catalog", "odd"])
+def test_functions_equal_the_model(spec: str, request: pytest.FixtureRequest) -> None:
     """In every space: arrays over the whole domain, integers at points that are spread over it, and 0 for what is left out."""
-    asked = set()
+    catalog: Catalog = request.getfixturevalue(spec)
+    functions, asked = _functions(catalog), set()
     for question in questions(catalog):
         function = functions[question.name]
         parameters = inspect.signature(function).parameters
@@ -76,7 +78,6 @@ def test_functions_equal_the_model(catalog: Catalog, functions: Functions) -> No
         assert all(parameter.default in (inspect.Parameter.empty, 0) for parameter in parameters.values())
     made = {name for name, value in functions.items() if callable(value) and not re.match(r"(en|de)code_", name)}
     assert asked == made
-    assert functions["mma_sp_m16n8k16_metadata_b16"](3, 1) == functions["mma_sp_m16n8k16_metadata_b16"](3, 1, 0)
 
 
 def test_a_layout_with_two_patterns_of_zeros_has_a_function_for_each(catalog: Catalog) -> None:
@@ -177,14 +178,6 @@ def test_descriptors_come_back(catalog: Catalog, functions: Functions, family: s
 
 
 # --- specs of others --------------------------------------------------------------------------------------------------------
-
-
-def test_a_made_up_family() -> None:
-    catalog = pipeline.read(_TOY)
-    functions = _functions(catalog)
-    assert functions["toy_m16n8k16_a_b16"](5, 3) == (9, 3)
-    assert functions["toy_m16n8k16_a_b16_inverse"](9, 3) == (5, 3)
-    assert set(_texts(catalog)) == {"__init__.py", "py.typed", "toy.py"}
 
 
 def test_text_of_a_spec_cannot_become_code(tmp_path: Path) -> None:

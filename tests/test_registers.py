@@ -116,26 +116,6 @@ def test_the_operands_are_many() -> None:
     assert {operand.cols for operand in _OPERANDS if operand.rows == 64} > {8, 256}
 
 
-def test_copies_are_written_and_the_first_is_read() -> None:
-    copied = [operand for operand in _OPERANDS if operand.sizes.get(COPY, 1) > 1]
-    assert copied
-    for operand in copied:
-        assert operand.layout is not None
-        matrix = _random(operand, _tile(operand))
-        registers = operand.pack(matrix).view(f"u{operand.bits // 8}")
-        lane, i = np.indices(registers.shape)
-        first = operand.locate(*operand.coords(lane, i))
-        copies = (first[0] != lane) | (first[1] != i)
-        assert copies.sum() == registers.size - matrix.size == matrix.size * (operand.sizes[COPY] - 1)
-        assert np.array_equal(registers[first], registers), "a copy differs from the first"
-        registers[copies] ^= np.array(-1).astype(registers.dtype)
-        assert np.array_equal(_bits(operand.unpack(registers.view(np.uint32))), _bits(matrix)), operand
-        for row, col in itertools.product(range(operand.rows), range(operand.cols)):
-            assert operand.places(row, col) == list(
-                zip(*np.nonzero((np.stack(operand.coords(lane, i)) == [[[row]], [[col]]]).all(0)), strict=True)
-            )
-
-
 def test_addresses_are_not_packed() -> None:
     address = instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16").operand("p")
     whole = instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16").operand("p")
@@ -169,7 +149,12 @@ def test_matrices_of_every_layout_there_and_back(name: str) -> None:
         assert registers.shape[1:3] == (2, 3)
         assert np.array_equal(_bits(operand.unpack_tiles(registers)), _bits(matrix)), operand
         part = matrix[..., : rows - 1, : cols - 1]
-        assert np.array_equal(_bits(operand.unpack_tiles(operand.pack_tiles(part, pad=True), part.shape)), _bits(part)), operand
+        padded = operand.pack_tiles(part, pad=True)
+        assert np.array_equal(_bits(operand.unpack_tiles(padded, part.shape)), _bits(part)), operand
+        assert np.array_equal(_bits(operand.unpack_tiles(padded, part.shape[-2:])), _bits(part)), operand
+        whole = _bits(operand.unpack_tiles(padded))
+        whole[..., : rows - 1, : cols - 1] = 0
+        assert not whole.any(), "padding is zero"
 
 
 @given(data=st.data())
@@ -192,19 +177,6 @@ def test_whole_matrices_there_and_back(data: st.DataObject) -> None:
     assert np.array_equal(_bits(registers[..., row, col, :, :]), _bits(operand.pack(part)))
     assert np.array_equal(_bits(operand.unpack_tiles(registers)), given)
     assert np.array_equal(_bits(matrix), given), "what was given has changed"
-
-
-@given(data=st.data())
-def test_padding_is_zero_and_goes_away(data: st.DataObject) -> None:
-    operand = data.draw(st.sampled_from(_OPERANDS))
-    rows, cols = data.draw(st.integers(1, 2 * operand.rows)), data.draw(st.integers(1, 2 * operand.cols))
-    matrix = _random(operand, (2, *_tile(operand)[:-2], rows, cols))
-    registers = operand.pack_tiles(matrix, pad=True)
-    assert np.array_equal(_bits(operand.unpack_tiles(registers, (rows, cols))), _bits(matrix))
-    assert np.array_equal(_bits(operand.unpack_tiles(registers, matrix.shape)), _bits(matrix))
-    whole = _bits(operand.unpack_tiles(registers))
-    whole[..., :rows, :cols] = 0
-    assert not whole.any()
 
 
 def _tiling(operand: ptxmma.Operand) -> tiling.Tiling:
@@ -745,9 +717,9 @@ def _in_tensor_memory() -> Iterator[Operand]:
                     yield operand
 
 
-#: Every kind of operand with data, in every space, and those of a made-up family.
+#: Every kind of operand with data, in every space, and those of made-up families.
 _EVERY: list[Operand] = [*_OPERANDS, *_METADATA, *_SCALES.values(), *_in_tensor_memory()]
-_EVERY += _held_in_registers(pipeline.read(Path(__file__).parent / "toy"))
+_EVERY += [each for name in ("toy", "odd") for each in _held_in_registers(pipeline.read(Path(__file__).parent / name))]
 
 
 def _data(operand: Operand) -> tuple[Array, Array, int]:
@@ -789,13 +761,21 @@ def _places(operand: Operand, place: Any) -> tuple[Any, Any, Any]:
     return place.cta * operand.tensor.memory.most("lane") + place.lane, low, low - operand.tensor.shift
 
 
+def _coords(operand: Operand, place: Any, selected: dict[str, int]) -> Any:
+    """The part at a place of ``locate``."""
+    return operand.coords(*place[:2]) if operand.memory is None else operand.coords(*place[1:], place.cta, **selected)
+
+
 def _selections(operand: Operand) -> Iterator[dict[str, int]]:
     legal = {"selector": range(operand.selectors)} if isinstance(operand, Metadata) else operand.selections
     yield from (dict(zip(legal, values, strict=True)) for values in itertools.product(*legal.values()))
 
 
 def test_every_part_is_at_its_places() -> None:
-    """In every space, with every selection: each part is at all its places, what else was there stays, and nothing else is read."""
+    """In every space, with every selection: each part is at all its places, and it is the part that lies there.
+
+    What else was there stays, and nothing else than the first of its places is read.
+    """
     for operand in _EVERY:
         data, codes, width = _data(operand)
         point, several = dict(zip(_named(operand), np.indices(codes.shape), strict=True)), np.arange(width, dtype=np.uint64)
@@ -805,13 +785,23 @@ def test_every_part_is_at_its_places() -> None:
             expected = np.unpackbits(before.reshape(threads, -1).view(np.uint8), axis=-1, bitorder="little")
             own = np.zeros_like(expected, bool)
             copies = [axis for axis in operand.apart if axis not in (*point, *selected)]
+            places = []
             for numbers in itertools.product(*(range(operand.sizes[axis]) for axis in copies)):
                 named: dict[str, Any] = {**point, **dict(zip(copies, numbers, strict=True)), **selected}
                 place = operand.locate(**named)
+                places.append([np.broadcast_to(each, codes.shape).reshape(-1)[[0, -1]].tolist() for each in place])
+                back = _coords(operand, place, selected)
+                for axis, number in zip((*operand.axes, *operand.apart, *operand.selections), back, strict=False):
+                    assert np.all(number == named[axis]), (operand, axis)
                 row, low, first = (np.broadcast_to(each, codes.shape)[..., None] for each in _places(operand, place))
                 expected[row, first + np.arange(container)] = 0
                 expected[row, low + np.arange(width)] = codes[..., None].astype(np.uint64) >> several & np.uint64(1)
-                own[row, low + np.arange(width)] = True
+                own[row, low + np.arange(width)] |= not any(numbers)
+            for end in (0, -1):
+                at = {axis: int(values.reshape(-1)[end]) for axis, values in point.items()}
+                assert [list(each) for each in operand.places(**at, **selected)] == sorted([each[end] for each in one] for one in places)
+            if isinstance(operand, RegisterOperand):
+                assert codes.size * len(places) == operand.fragment().threads * operand.elements, "each element of a register is a part"
             made = np.unpackbits(held.reshape(threads, -1).view(np.uint8), axis=-1, bitorder="little")
             assert np.array_equal(made, expected), (operand, selected)
             noise = np.packbits(np.where(own, expected, 1 - expected), axis=-1, bitorder="little").view(held.dtype).reshape(held.shape)
@@ -819,6 +809,13 @@ def test_every_part_is_at_its_places() -> None:
                 back = operand.unpack(one, **selected)
                 assert back.dtype == data.dtype
                 assert np.array_equal(_bits(back), _bits(data)), (operand, selected)
+        origin = [0] * len(operand.axes)
+        by_name: dict[str, Any] = dict.fromkeys(operand.axes, 0)
+        assert operand.locate(*origin) == operand.locate(**by_name)
+        with pytest.raises(TypeError, match=f"^{operand.name}: {operand.axes[-1]} is missing; the coordinates are {operand.axes[0]}"):
+            operand.locate(*origin[1:])
+        with pytest.raises(TypeError, match=f"^{operand.name}: beside does not fit; the coordinates are"):
+            operand.locate(*origin, beside=1)
 
 
 def _packed_over(operand: Operand, data: Array, selected: dict[str, int]) -> tuple[Array, Array, int]:

@@ -47,6 +47,26 @@ def rules(*lines: str, target: str = "sm_100a", version: str = "9.4") -> list[st
         (f"{_COMMIT.format('.multicast::cluster')} [%rd0], 65536;", ["immediate"]),
         (f"{_COMMIT.format('.multicast::cluster')} [%rd0], %r0;", ["register-type"]),
         (f"{_COMMIT.format('.multicast::cluster')} [%rd0];", ["operand-count"]),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2];", []),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2 + 8];", []),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [%r2];", ["register-count"]),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, %r2;", ["operand-kind"]),
+        ("tcgen05.ld.sync.aligned.16x128b.x1.pack::16b.b32 {%r0, %r1}, [%r2];", []),
+        ("tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r0, %r1}, [%r2];", ["unknown-instruction"]),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2], 16;", []),
+        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2];", ["operand-count"]),
+        ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r2], 16, {%r0};", []),
+        ("tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%r2], {%r0};", []),
+        ("tcgen05.st.sync.aligned.32x32b.x1.pack::16b.b32 [%r2], {%r0};", ["unknown-instruction"]),
+        ("tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;", []),
+        ("tcgen05.cp.cta_group::2.128x128b.b8x16.b6x16_p32 [%r0], %rd0;", []),
+        ("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r0], %rd0;", []),
+        ("tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b4x16_p64 [%r0], %rd0;", []),
+        ("tcgen05.cp.cta_group::1.64x128b [%r0], %rd0;", ["unknown-instruction"]),
+        ("tcgen05.cp.cta_group::1.32x128b.warpx2::01_23 [%r0], %rd0;", ["unknown-instruction"]),
+        ("tcgen05.cp.cta_group::1.128x128b.b6x16_p32.b8x16 [%r0], %rd0;", ["unknown-instruction"]),
+        ("tcgen05.cp.cta_group::1.128x256b [%r0], %r1;", ["register-type"]),
+        ("tcgen05.cp.cta_group::1.128x256b %r0, %rd0;", ["operand-kind"]),
     ],
 )
 def test_lines_are_judged_as_assemblers_do(line: str, wanted: list[str]) -> None:
@@ -293,45 +313,7 @@ def test_addresses_that_leave_the_image_are_errors() -> None:
         ptxmma.emulate(load, 0, np.zeros((128, 512), np.uint8))
 
 
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2];", []),
-        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%r2 + 8];", []),
-        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [%r2];", ["register-count"]),
-        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, %r2;", ["operand-kind"]),
-        ("tcgen05.ld.sync.aligned.16x128b.x1.pack::16b.b32 {%r0, %r1}, [%r2];", []),
-        ("tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r0, %r1}, [%r2];", ["unknown-instruction"]),
-        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2], 16;", []),
-        ("tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r2];", ["operand-count"]),
-        ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r2], 16, {%r0};", []),
-        ("tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%r2], {%r0};", []),
-        ("tcgen05.st.sync.aligned.32x32b.x1.pack::16b.b32 [%r2], {%r0};", ["unknown-instruction"]),
-    ],
-)
-def test_transfers_are_judged_as_assemblers_do(line: str, wanted: list[str]) -> None:
-    assert rules(line) == wanted
-
-
 # --- copies -----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        ("tcgen05.cp.cta_group::1.128x256b [%r0], %rd0;", []),
-        ("tcgen05.cp.cta_group::2.128x128b.b8x16.b6x16_p32 [%r0], %rd0;", []),
-        ("tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r0], %rd0;", []),
-        ("tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b4x16_p64 [%r0], %rd0;", []),
-        ("tcgen05.cp.cta_group::1.64x128b [%r0], %rd0;", ["unknown-instruction"]),
-        ("tcgen05.cp.cta_group::1.32x128b.warpx2::01_23 [%r0], %rd0;", ["unknown-instruction"]),
-        ("tcgen05.cp.cta_group::1.128x128b.b6x16_p32.b8x16 [%r0], %rd0;", ["unknown-instruction"]),
-        ("tcgen05.cp.cta_group::1.128x256b [%r0], %r1;", ["register-type"]),
-        ("tcgen05.cp.cta_group::1.128x256b %r0, %rd0;", ["operand-kind"]),
-    ],
-)
-def test_copies_are_judged_as_assemblers_do(line: str, wanted: list[str]) -> None:
-    assert rules(line) == wanted
 
 
 def test_each_shape_of_a_copy_has_the_multicast_that_it_needs() -> None:

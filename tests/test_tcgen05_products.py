@@ -278,14 +278,11 @@ def _transaction(tile: str, image: shared_memory.SharedLayout) -> list[str]:
 
 
 @pytest.mark.parametrize("front", _FRONTS)
-def test_products_as_types_agree_with_the_library(front: str, tmp_path: Path) -> None:
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
+def test_products_as_types_agree_with_the_library(front: str, cxx: str, tmp_path: Path) -> None:
     source = tmp_path / "product.cpp"
     source.write_text("#include <ptxmma/cuda/tcgen05_product.cuh>\n" + _asserts(front, *_FRONTS[front]), encoding="utf-8")
     for standard in ("c++14", "c++20"):
-        run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "product.o")
+        run(cxx, f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "product.o")
 
 
 @pytest.mark.nvcc
@@ -337,11 +334,8 @@ def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str
     assert has or ("needs sm_10" in done.stderr), done.stderr
 
 
-def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
+def test_a_tile_of_a_pair_has_the_part_of_one_cta(cxx: str, tmp_path: Path) -> None:
     """Half of the rows of A and half of the columns of B; rows of D that are not constants compile."""
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
     source = tmp_path / "pair.cpp"
     source.write_text(
         "#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n"
@@ -351,7 +345,7 @@ def test_a_tile_of_a_pair_has_the_part_of_one_cta(tmp_path: Path) -> None:
         "uint32_t lane(uint32_t row) { return P::d(row, 0).lane; }\n}\n",
         encoding="utf-8",
     )
-    run(compiler, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "pair.o")
+    run(cxx, "-std=c++14", "-Wall", "-Wextra", "-Werror", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "pair.o")
 
 
 def test_tiles_with_32_byte_atoms(cxx: str, tmp_path: Path) -> None:
@@ -459,10 +453,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
         ("std::integral_constant<unsigned, Half::d(0, 256).lane>::value", "row_or_column_outside_of_d"),
     ],
 )  # fmt: skip
-def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path: Path) -> None:
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
+def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, cxx: str, tmp_path: Path) -> None:
     source = tmp_path / "wrong.cpp"
     source.write_text(
         "#include <type_traits>\n#include <ptxmma/cuda/tcgen05_product.cuh>\nnamespace ptxmma {\n"
@@ -473,4 +464,4 @@ def test_products_and_tiles_that_do_not_exist(wrong: str, message: str, tmp_path
         encoding="utf-8",
     )
     with pytest.raises(AssertionError, match=message):
-        run(compiler, "-std=c++17", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "wrong.o")
+        run(cxx, "-std=c++17", f"-I{paths.INCLUDE}", "-c", source, "-o", tmp_path / "wrong.o")

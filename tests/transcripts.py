@@ -17,7 +17,7 @@ from shown_sessions import is_shown, printed, sessions
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: The pages with sessions, and how their blocks are indented.
-_PAGES = {
+PAGES = {
     "README.md": "",
     "docs/commands.rst": "   ",
     "docs/database.rst": "   ",
@@ -30,6 +30,15 @@ _PAGES = {
 }
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)
+
+
+def write_files(page: str, folder: Path) -> dict[str, Path]:
+    """Write the files that a page shows into a folder; the path of each by its name on the page."""
+    files = {}
+    for name, lines in _FILES.findall(page):
+        files[name] = folder / Path(name).name
+        files[name].write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
+    return files
 
 
 def recorded(page: str, indent: str, folder: Path) -> str:
@@ -64,12 +73,11 @@ def _block(command: str, text: str, indent: str) -> str:
 
 def main() -> int:
     """Record every page; says which have changed."""
-    for name, indent in _PAGES.items():
+    for name, indent in PAGES.items():
         path = _ROOT / name
         page = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as scratch:
-            for file, lines in _FILES.findall(page):
-                (Path(scratch) / Path(file).name).write_text(textwrap.dedent(lines).rstrip("\n") + "\n", encoding="utf-8")
+            write_files(page, Path(scratch))
             new = recorded(page, indent, Path(scratch))
         print(f"{name}: {'is up to date' if new == page else 'recorded again'}")
         if new != page:
