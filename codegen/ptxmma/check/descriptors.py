@@ -270,7 +270,16 @@ class TensorDescriptors:
         multiplicand = described(instruction).get(matrix)
         if multiplicand is not None and multiplicand.padded:
             return ()  # it is padded, and canonical layouts are not
-        doubts = suspicions(
+        doubts = self._suspicions(instruction, multiplicand, majorness, bits, target)
+        if multiplicand is None:
+            doubts += self._zeros(instruction, matrix, majorness, bits, target)
+        # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
+        return tuple(dict.fromkeys(each.text for each in doubts if each.severity == "warning"))
+
+    def _suspicions(
+        self, instruction: Instruction, multiplicand: Multiplicand | None, majorness: str, bits: Bits, target: str
+    ) -> list[Suspicion]:
+        return suspicions(
             bits.value,
             majorness or None,
             matrix=multiplicand,
@@ -279,24 +288,12 @@ class TensorDescriptors:
             target=target or None,
             database=self._catalog.database,
         )
-        if multiplicand is None:
-            doubts += self._zeros(instruction, matrix, majorness, bits, target)
-        # A base offset of 0 is right for every matrix that TMA writes, wherever it starts.
-        return tuple(dict.fromkeys(each.text for each in doubts if each.severity == "warning"))
 
     def _zeros(self, instruction: Instruction, matrix: str, majorness: str, bits: Bits, target: str) -> list[Suspicion]:
         """The strides of 0 that count in every product that an opcode may mean."""
         shared: dict[str, Suspicion] | None = None
         for multiplicand in self._possible(instruction, matrix):
-            found = suspicions(
-                bits.value,
-                majorness or None,
-                matrix=multiplicand,
-                unknown=bits.unknown,
-                family=instruction.family,
-                target=target or None,
-                database=self._catalog.database,
-            )
+            found = self._suspicions(instruction, multiplicand, majorness, bits, target)
             zeros = {each.field: each for each in found if each.rule == "zero"}
             shared = {name: each for name, each in zeros.items() if shared is None or name in shared}
         return [*(shared or {}).values()]
