@@ -12,7 +12,6 @@ import itertools
 import json
 import re
 import shutil
-import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -161,71 +160,6 @@ def test_the_places_of_this_file_are_one_to_one() -> None:
     for layout in HELD.values():
         places = [place for *_, place in layout.places()]
         assert sorted(places) == sorted(itertools.product(*map(range, layout.axes.values())))
-
-
-# --- the database -----------------------------------------------------------------------------------------------------------
-
-
-def _moved(bits: dict[str, list[tuple[str, int]]], **inputs: int) -> dict[str, int]:
-    """The outputs of a bit map."""
-    moved: dict[str, int] = {}
-    for name, value in inputs.items():
-        for bit, (output, place) in enumerate(bits.get(name, ())):
-            moved[output] = moved.get(output, 0) | (value >> bit & 1) << place
-    return moved
-
-
-def _agree(name: str, bits: dict[str, list[tuple[str, int]]]) -> None:
-    """A layout as a map of bits agrees with the formulas of this file."""
-    if name in HELD:
-        layout = HELD[name]
-        for lane, i, place in layout.places():
-            axes = _moved(bits, lane=lane, i=i)
-            assert tuple(axes.get(axis, 0) for axis in layout.axes) == place, (name, lane, i)
-    else:
-        given = GIVEN[name]
-        for lane, place in given.places():
-            assert _moved(bits, **dict(zip(given.axes, place, strict=True))).get("lane", 0) == lane, (name, place)
-
-
-def test_the_sql_database_has_every_layout_operand_and_size(database: Path) -> None:
-    sql = sqlite3.connect(":memory:")
-    sql.executescript(database.with_suffix(".sql").read_text(encoding="utf-8"))
-    assert not sql.execute("PRAGMA foreign_key_check").fetchall()
-    bits: dict[str, dict[str, list[tuple[str, int]]]] = {name: {} for name in (*HELD, *GIVEN)}
-    for layout, source, bit, output, place in sql.execute("SELECT layout, input, bit, output, output_bit FROM layout_bits ORDER BY bit"):
-        assert len(bits[layout].setdefault(source, [])) == bit
-        bits[layout][source].append((output, place))
-    for name, moved in bits.items():
-        _agree(name, moved)
-        axes = sql.execute("SELECT name, value FROM layout_axes WHERE layout = ? ORDER BY position", (name,)).fetchall()
-        assert axes == list((HELD.get(name) or GIVEN[name]).axes.items())
-    for spelling, (fragment, address) in LAYOUTS.items():
-        operands = sql.execute(
-            "SELECT operand.name, kind, elements, layout FROM variant_operands AS operand JOIN variants USING (identifier) "
-            "WHERE canonical = ? ORDER BY position",
-            (spelling,),
-        ).fetchall()
-        out, gives = ("out", "from") if spelling.startswith("scoop") else ("in", "to")
-        wanted = [(out, "fragment", HELD[fragment].elements, fragment), (gives, "address", 0, address)]
-        assert operands == (wanted if out == "out" else wanted[::-1])
-    for spelling, names in WOVEN.items():
-        operands = sql.execute(
-            "SELECT operand.name, elements, layout FROM variant_operands AS operand JOIN variants USING (identifier) "
-            "WHERE canonical = ? AND layout IS NOT NULL ORDER BY position",
-            (spelling,),
-        ).fetchall()
-        assert operands == [(operand, HELD[name].elements, name) for operand, name in names.items()]
-    assert ("warppair", 64) in sql.execute("SELECT name, value FROM spec_scopes").fetchall()
-    sizes = dict(
-        sql.execute(
-            "SELECT name, value FROM variant_extents JOIN variants ON variants.id = variant WHERE canonical = 'scoop.r16c8.x2.trans.q16'"
-        )
-    )
-    assert sizes == {"rows": 16, "cols": 8, "slabs": 2}
-    targets = sql.execute("SELECT target, ptx FROM variant_targets WHERE canonical = 'scoop.r16c8.x2.trans.q16'").fetchall()
-    assert targets == [("sm_90", "7.8")]
-    assert sql.execute("SELECT count(*) FROM variants").fetchone() == (len(SPELLINGS),)
 
 
 # --- C and C++ --------------------------------------------------------------------------------------------------------------
@@ -445,45 +379,6 @@ def test_another_memory_is_in_every_language(out: Path, database: Path) -> None:
     assert done.stdout.split() == ["3621", "37", "vat,rack"]
     page = (out / "docs/reference/rack_memory.rst").read_text(encoding="utf-8")
     assert "Each CTA has rack memory of 64 lanes" in page
-
-
-@pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("scoop")])
-def test_a_load_gathers_the_rows_that_the_threads_name(spelling: str, database: Path) -> None:
-    layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
-    bits = int(spelling.rpartition("q")[2])
-    row = layout.axes["col"] * bits // 8
-    start, image = 4096, np.random.default_rng(1).integers(0, 256, 64 * row, np.uint8)
-    order = np.random.default_rng(2).permutation(64)  # rows anywhere, in any order
-    addresses = np.full(32, 3)  # ignored addresses may be anything
-    values = np.zeros(list(layout.axes.values()), f"u{bits // 8}")
-    for lane, place in given.places():
-        addresses[lane] = start + row * order[lane]
-        values[place] = image[row * order[lane] :][:row].view(values.dtype)
-    instruction = ptxmma.instruction(spelling, database=database)
-    for moved in (
-        ptxmma.emulate(instruction, addresses, image, start),
-        ptxmma.emulate(instruction, memory=image, memory_start=start, **{"from": addresses}),
-    ):
-        assert np.array_equal(moved.registers, _in_registers(layout, values))
-    addresses[1] += 1
-    with pytest.raises(ValueError, match=f"from: the address {addresses[1]:#x} of thread 1 is not a multiple of {row}"):
-        ptxmma.emulate(instruction, addresses, image, start)
-
-
-@pytest.mark.parametrize("spelling", [spelling for spelling in LAYOUTS if spelling.startswith("stash")])
-def test_a_store_scatters_the_pages_that_the_threads_name(spelling: str, database: Path) -> None:
-    layout, given = HELD[LAYOUTS[spelling][0]], GIVEN[LAYOUTS[spelling][1]]
-    values = _numbered(layout, 32)
-    page = layout.axes["slot"] * layout.axes["word"] * 4
-    image = np.full(16 * page, 0xEE, np.uint8)
-    addresses, expected = np.full(128, 5), image.copy()
-    for lane, place in given.places():
-        addresses[lane] = (15 - 2 * lane) * page
-        expected[addresses[lane] :][:page] = values[place].reshape(-1).view(np.uint8)
-    instruction = ptxmma.instruction(spelling, database=database)
-    assert np.array_equal(ptxmma.emulate(instruction, addresses, _in_registers(layout, values), image).memory, expected)
-    with pytest.raises(ValueError, match="leaves the memory of"):
-        ptxmma.emulate(instruction, addresses, _in_registers(layout, values), image[:-16])
 
 
 @pytest.mark.parametrize("spelling", WOVEN)

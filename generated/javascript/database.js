@@ -6941,8 +6941,8 @@ export const database = {
    {"of":"name=tcgen05.mma.ws.sp","m":[32,64,128],"n":[[64,128,64]]}
   ],
   "options": [
-   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128","field":"sparsity_version","value":"v0","targets":["sm_100a","sm_101a","sm_103a","sm_110a"]},
-   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128|192","field":"sparsity_version","value":"v1","targets":["sm_107a"]},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128","field":"sparsity_version","value":"v0","targets":["sm_100a","sm_101a","sm_103a","sm_110a"],"sparsity":{"chunk":8,"kept":4}},
+   {"of":"name=tcgen05.mma.sp kind=kind::mxf4|kind::mxf4nvf4 k=128|192","field":"sparsity_version","value":"v1","targets":["sm_107a"],"sparsity":{"chunk":4,"kept":2}},
    {"of":"kind=kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4","field":"scale_a_lanes","value":32},
    {"of":"kind=kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4","field":"scale_a_lanes","value":128,"targets":["sm_107f"]}
   ],

@@ -375,6 +375,8 @@ export interface TensorProduct {
   legal: Record<string, (string | number)[]>;
   /** Kept elements along K that share a scale factor; 0 without scale factors. */
   block: number;
+  /** The chunk of a sparse A and what it keeps, where a field of the instruction descriptor chooses them. */
+  sparsity?: { chunk: number; kept: number };
   /** Lists of targets of which it needs one each, or one that includes it. */
   targets: string[][];
 }
@@ -589,7 +591,7 @@ export interface DatabaseTables {
     depths: { of: string; k: number; targets?: string[] }[];
     shapes: { of: string; m: number[]; n: [first: number, last: number, step: number][] }[];
     /** Fields on which the meaning or the place of an operand depends; of several values the first is usual. */
-    options?: { of: string; field: string; value: string | number; targets?: string[] }[];
+    options?: { of: string; field: string; value: string | number; targets?: string[]; sparsity?: { chunk: number; kept: number } }[];
     /** The M, the N, or the values of other fields, that qualifiers and fields of the instruction descriptor leave. */
     limits?: { of: string; m?: number[]; n?: [first: number, last: number, step: number][]; fields?: Record<string, (string | number)[]> }[];
     scales?: { of: string; stype: string[]; block: number; targets?: string[] }[];
