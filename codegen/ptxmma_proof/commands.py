@@ -141,6 +141,7 @@ def _generated(catalog: Catalog) -> Iterator[tuple[Path, Path]]:
 _COMPARISONS = {
     "registers": ("register_record", witnesses.PEERS),
     "tensor-memory": ("tensor_record", witnesses.TENSOR_MEMORY),
+    "products": ("product_record", witnesses.PRODUCTS),
     "descriptors": ("descriptor_record", witnesses.DESCRIPTORS),
     "forms": ("form_record", witnesses.FORMS),
     "names": ("atom_names", witnesses.ATOMS),
@@ -165,8 +166,9 @@ def peers(
 ) -> None:
     """Compare with other projects, in every respect or in the given COMPARISONS.
 
-    registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; descriptors: their bits; forms: what exists,
-    and for which targets; names: what CuTe calls it.  A project is read from its checkout, or from its installed package.
+    registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
+    their bits; forms: what exists, and for which targets; names: what CuTe calls it.  A project is read from its checkout, or from its
+    installed package.
     """
     from ptxmma_proof.peers import sources, verdicts
 

@@ -1,15 +1,18 @@
-"""The sizes M and N that peers allow for products of the fifth generation, and the comparison with the rules of the spec, one by one."""
+"""The sizes and types that peers allow for products of the fifth generation, and the comparison with the rules of the spec, one by one."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptxmma.catalog.products import product_rules
 from ptxmma.model import Facts, TensorProducts, matches
+from ptxmma_proof.peers import compared
 from ptxmma_proof.peers.sources import Source
 
 _OPERATIONS, _TRAITS = "cute/arch/mma_sm100_umma.hpp", "cute/atom/mma_traits_sm100.hpp"
@@ -25,15 +28,17 @@ _SIZES = re.compile(r"^[MN\d\s%=<>!&|()]+$")
 _MS, _NS = (32, 64, 128, 256), range(1, 257)
 
 Sizes = frozenset[tuple[int, int]]
+#: Every (dtype, atype, btype).
+Types = frozenset[tuple[str, str, str]]
 
 
 class Allowed(NamedTuple):
     """The sizes that a peer's definition allows, and what of the opcode it is for.
 
     Attributes:
-        peer: ``"CuTe"`` or ``"TVM"``.
+        peer: the project.
         subject: the definition.
-        facts: the facts of the opcode, and ``k``.
+        facts: the facts of the opcode, ``k``, and ``b_majorness`` where a limit depends on it.
         sizes: all (M, N).
         reads_a: whether A lies in tensor memory.
     """
@@ -43,6 +48,15 @@ class Allowed(NamedTuple):
     facts: Facts
     sizes: Sizes
     reads_a: bool
+
+
+class Typed(NamedTuple):
+    """The types that a peer takes for a product: every (dtype, atype, btype)."""
+
+    peer: str
+    subject: str
+    facts: Facts
+    types: Types
 
 
 class Difference(NamedTuple):
@@ -139,4 +153,41 @@ def sizes(rules: TensorProducts, facts: Facts) -> Sizes:
     depths = [row.k for row in rules.depths if matches(row.of, facts)]
     known = {"k": depths[0], **facts} if depths else facts
     rows = [row for row in rules.shapes if matches(row.of, known)]
-    return frozenset((m, n) for row in rows for m in row.m for n in product_rules.numbers(row.n))
+    every = {(m, n) for row in rows for m in row.m for n in product_rules.numbers(row.n)}
+    limits = [row for row in rules.limits if matches(row.of, known)]
+    return frozenset(
+        (m, n) for m, n in every if all(m in (each.m or (m,)) and n in (product_rules.numbers(each.n) or (n,)) for each in limits)
+    )
+
+
+def types(rules: TensorProducts, facts: Facts) -> Types:
+    """The types that the rules take for an opcode and a depth: every (dtype, atype, btype)."""
+    rows = [row for row in rules.types if matches(row.of, facts)]
+    every = {each for row in rows for each in itertools.product(row.dtype, row.atype, row.btype)}
+    depths = [row for row in rules.depths if row.k == facts["k"]]
+    return frozenset(
+        (d, a, b) for d, a, b in every if any(matches(row.of, {**facts, "dtype": d, "atype": a, "btype": b}) for row in depths)
+    )
+
+
+def differences(compared_: Iterable[Difference]) -> Iterator[compared.Difference]:
+    """Sizes that differ, in words."""
+    for each in compared_:
+        wrong = len(each.only_theirs) + len(each.only_ours)
+        if wrong:
+            said = _listed(each.only_theirs), _listed(each.only_ours)
+            one = each.allowed
+            yield compared.Difference(one.peer, one.subject, "sizes", *said, wrong, len(one.sizes | each.only_ours))
+
+
+def _listed(sizes: Sizes) -> str:
+    """Sizes in words: ``M = 128 with N = 8, 24, 40, … (16)``; ``none`` without any."""
+    by_m: dict[int, list[int]] = defaultdict(list)
+    for m, n in sorted(sizes):
+        by_m[m].append(n)
+    few = 3
+    texts = []
+    for m, columns in by_m.items():
+        shown = ", ".join(map(str, columns[:few])) + (f", … ({len(columns)} of them)" if len(columns) > few else "")
+        texts.append(f"M = {m} with N = {shown}")
+    return "alone allows " + " and ".join(texts) if texts else "allows no more"

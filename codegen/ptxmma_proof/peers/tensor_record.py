@@ -28,7 +28,6 @@ from ptxmma_proof.peers import (
 )
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
-from ptxmma_proof.peers.product_shapes import Sizes
 from ptxmma_proof.peers.recorded_tensor import Tensor
 from ptxmma_proof.peers.register_loads import Loaded
 from ptxmma_proof.peers.sources import MissingPeerError, Source
@@ -64,7 +63,7 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "n
     }
     peers = [*(each.case.peer for each in verdicts), *(each.load.peer for each in loaded), *(each.peer for each in allowed)]
     sizes = [product_shapes.compare(spec.tensor_products, one) for one in allowed]
-    differences = [*_places(verdicts), *_registers(loaded), *_sizes(sizes)]
+    differences = [*_places(verdicts), *_registers(loaded), *product_shapes.differences(sizes)]
     tools = (cutlass.tool(date), probe.tool(nvcc, date), triton.tool(date), jax.tool(date), tvm.tool(date))
     agreed = Tensor.agreeing(verdicts, loaded, sizes)
     return Findings(tools, Counter(peers), differences, [*_laid(catalog, verdicts, loaded)], totals, agreed)
@@ -80,15 +79,6 @@ def _registers(loaded: Sequence[Loaded]) -> Iterator[Difference]:
     for each in loaded:
         if each.wrong:
             yield Difference(each.load.peer, each.load.subject, register_loads.OPERAND, each.theirs, each.ours, each.wrong, each.of)
-
-
-def _sizes(compared: Sequence[product_shapes.Difference]) -> Iterator[Difference]:
-    for each in compared:
-        wrong = len(each.only_theirs) + len(each.only_ours)
-        if wrong:
-            said = _listed(each.only_theirs), _listed(each.only_ours)
-            one = each.allowed
-            yield Difference(one.peer, one.subject, "sizes", *said, wrong, len(one.sizes | each.only_ours))
 
 
 def _laid(catalog: Catalog, verdicts: Sequence[Verdict], loaded: Sequence[Loaded]) -> Iterator[witnesses.Laid]:
@@ -108,16 +98,3 @@ def _laid(catalog: Catalog, verdicts: Sequence[Verdict], loaded: Sequence[Loaded
         if agree[layout] or differ[layout]:
             by_peer = {peer: tuple(subjects) for peer, subjects in agree[layout].items()}
             yield witnesses.Laid(layout=layout, facts=digested, agree=by_peer, differ=tuple(differ[layout]))
-
-
-def _listed(sizes: Sizes) -> str:
-    """Sizes in words: ``M = 128 with N = 8, 24, 40, … (16)``; ``none`` without any."""
-    by_m: dict[int, list[int]] = defaultdict(list)
-    for m, n in sorted(sizes):
-        by_m[m].append(n)
-    few = 3
-    texts = []
-    for m, columns in by_m.items():
-        shown = ", ".join(map(str, columns[:few])) + (f", … ({len(columns)} of them)" if len(columns) > few else "")
-        texts.append(f"M = {m} with N = {shown}")
-    return "alone allows " + " and ".join(texts) if texts else "allows no more"

@@ -23,6 +23,8 @@ ASSEMBLER, SILICON, PEERS = "assembler", "silicon", "peers"
 #: The witness with lines about layouts of tensor memory.
 TENSOR_MEMORY = "tensor_memory"
 DESCRIPTORS = "descriptors"
+#: The witness for the sizes and types of products.
+PRODUCTS = "products"
 #: The witness with lines about the forms that projects list otherwise.
 FORMS = "forms"
 #: The witness with lines about what CuTe calls instructions.
@@ -30,7 +32,7 @@ ATOMS = "atoms"
 #: The witness with lines about errata.
 ERRATA = "errata"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, FORMS, ATOMS, ERRATA, "reference", "corpus", "mutation")
+NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, ATOMS, ERRATA, "reference", "corpus", "mutation")
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
