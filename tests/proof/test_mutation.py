@@ -48,6 +48,7 @@ def _find(every: dict[str, Mutant], start: str) -> Mutant:
         ("spec/descriptors.yaml: descriptors/0/fields/0/width: ", f"{INDEPENDENT}CuTe"),
         ("spec/descriptors.yaml: descriptors/2/fields/0/low: ", f"{INDEPENDENT}peers on descriptors"),
         ("spec/tensor_memory.yaml: layouts/0/at/lane: ", f"{INDEPENDENT}peers on tensor memory"),
+        ("spec/tensor_products.yaml: limits/3: ", f"{INDEPENDENT}peers on products"),
         ("spec/tensor_maps.yaml: rules/3: ", f"{INDEPENDENT}driver"),
         ("spec/isa_versions.yaml: isa_versions/3/cuda: ", f"{OWN}rules"),
     ],
@@ -62,9 +63,20 @@ def test_a_fact_without_a_witness_survives(whole: Trial, documents: list[Documen
     assert whole.judge(words) == Verdict(SURVIVED)
 
 
-def test_a_mutant_that_breaks_a_layout_cannot_be_built(whole: Trial, every: dict[str, Mutant]) -> None:
-    mutant = _find(every, "layouts/mma.yaml: register_layouts/0/at/row: ")
-    assert whole.judge(mutant).by in (f"{OWN}it cannot be built", f"{INDEPENDENT}CuTe", f"{INDEPENDENT}chip")
+@pytest.mark.parametrize(
+    ("start", "by"),
+    [
+        ("layouts/mma.yaml: register_layouts/0/at/row: ", f"{INDEPENDENT}CuTe"),
+        ("layouts/wmma.yaml: register_layouts/0/at/row: ", f"{INDEPENDENT}chip"),
+        ("layouts/tcgen05.yaml: register_layouts/2/at/row: ", f"{INDEPENDENT}peers on tensor memory"),
+        ("layouts/mma.yaml: register_layouts/5/operands/0: b -> a", f"{INDEPENDENT}CuTe"),
+        ("layouts/ldmatrix.yaml: register_layouts/2/at/row: ", f"{OWN}it cannot be built"),  # of sm_100: neither peer nor chip
+    ],
+)
+def test_formulas_are_held_against_peers_whether_they_are_layouts_or_not(
+    whole: Trial, every: dict[str, Mutant], start: str, by: str
+) -> None:
+    assert whole.judge(_find(every, start)).by == by
 
 
 def test_the_chip_contradicts_another_layout(whole: Trial) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.model import TensorProducts
+from ptxmma.model import Facts, TensorProducts
 from ptxmma_proof.peers import product_record, product_shapes, tirx_products
 from ptxmma_proof.peers.product_shapes import Typed
 from ptxmma_proof.peers.recorded_products import Product, Products
@@ -38,7 +38,7 @@ def _without(rows: tuple[object, ...], row: object) -> tuple[object, ...]:
 def test_sizes_and_types_that_differ_are_found(
     rules: TensorProducts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, catalog: Catalog
 ) -> None:
-    facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "kind": "kind::i8", "b_majorness": "MN", "k": 32}
+    facts: Facts = {"name": "tcgen05.mma", "cta_group": "cta_group::1", "kind": "kind::i8", "b_majorness": "MN", "k": 32}
     sizes = product_shapes.sizes(rules, facts)
     assert {n for _, n in sizes} == set(range(16, 257, 16))
     allowed = product_shapes.Allowed("TIRx-harness", "i8", facts, sizes | {(64, 8)}, reads_a=False)

@@ -217,6 +217,23 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
         EntryError: a formula cannot be evaluated.
         NotLinearError: they are not a permutation of bits.
     """
+    return linear(*placing(spec, plan))
+
+
+class Placing(NamedTuple):
+    """The function of a layout's formulas: the widths of its inputs and outputs, and the outputs at a list of points."""
+
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+    at: Callable[[Points], dict[str, list[int]]]
+
+
+def placing(spec: Spec, plan: Plan) -> Placing:
+    """The function of a layout's formulas, from register and lane to the axes or back.
+
+    Raises:
+        EntryError: the matrix is too large, or has a size that is not a power of two.
+    """
     entry = spec.register_layouts[plan.entry]
     if (elements := math.prod(plan.axes.values())) > LARGEST_DOMAIN:
         raise EntryError(FormulaError(f"{elements} elements are more than {LARGEST_DOMAIN}"), ("axes",))
@@ -226,12 +243,12 @@ def _bit_map(spec: Spec, plan: Plan) -> BitMap:
         raise EntryError(FormulaError(f"sizes must be powers of two: {', '.join(unequal)}"), ("axes", axis))
     if entry.at.keys() == entry.axes.keys():
         inputs = {"i": max(sum(axes.values()) - threads, 0), "lane": threads}
-        return linear(inputs, axes, lambda points: _to_axes(spec, entry, plan, points))
+        return Placing(inputs, axes, lambda points: _to_axes(spec, entry, plan, points))
     unit = next((name for name in _UNITS if name in entry.at), "")
     lanes = min(threads, sum(axes.values()))
     outputs = {"lane": lanes} | ({unit: sum(axes.values()) - lanes} if unit else {})
     steps = {unit: spec.registers.cell // _UNITS[unit] >> outputs[unit]} if unit else {}
-    return linear(axes, outputs, lambda points: _to_places(entry, plan, points, steps))
+    return Placing(axes, outputs, lambda points: _to_places(entry, plan, points, steps))
 
 
 def _to_axes(spec: Spec, entry: RegisterLayout, plan: Plan, points: Points) -> dict[str, list[int]]:

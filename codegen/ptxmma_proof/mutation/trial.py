@@ -23,16 +23,21 @@ from ptxmma.generator.spec_rules import check
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.assembled import Assembled
 from ptxmma_proof.mutation.described import Described
+from ptxmma_proof.mutation.evaluated import Evaluated
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
 from ptxmma_proof.mutation.mapped import Mapped
 from ptxmma_proof.mutation.placed import Placed
 from ptxmma_proof.mutation.replayed import Replayed
 from ptxmma_proof.mutation.sighted import Sighted
+from ptxmma_proof.mutation.sized import Sized
+from ptxmma_proof.mutation.unchanged import parts
 from ptxmma_proof.peers import compared, recorded
 from ptxmma_proof.questions import Progress, quiet
 
 #: Exceptions of the generator and the library for such wrong tables.
 _STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, StopIteration, TypeError, ValueError)
+#: Parts of a spec that no layout depends on.
+_WITHOUT_LAYOUTS = ("descriptors", "tensor_maps", "tensor_products", "throughput", "protocols", "errata", "words", "preferences")
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
 #: The file that is counted apart: without one of its entries, few witnesses contradict anything.
@@ -140,15 +145,18 @@ class Trial:
         derived = derive(model, positions)
         derived.prove()
         self.catalog = Catalog(derived.database)
+        self.formulas = Evaluated(self.catalog)
+        self._laid = parts(model, *_WITHOUT_LAYOUTS)
         self.witnesses: dict[str, Callable[[Catalog], str]] = {
             "number formats": formats.types,
             "C types": formats.c_types,
             "PyTorch": formats.sparsity,
-            "CuTe": _cute,
+            "CuTe": _Cute(self.catalog).contradiction,
             "assemblers": Assembled(self.catalog, spec / "evidence").contradiction,
             "chip": Replayed(self.catalog, spec / "evidence").contradiction,
             "driver": Mapped(self.catalog).contradiction,
             "peers on tensor memory": Placed(self.catalog).contradiction,
+            "peers on products": Sized(self.catalog).contradiction,
             "peers on descriptors": Described(self.catalog, spec / "evidence").contradiction,
             "assemblers on errata": Sighted(self.catalog, spec / "evidence").contradiction,
         }
@@ -163,6 +171,12 @@ class Trial:
             warnings.simplefilter("ignore")  # a wrong table may overflow on its way to a wrong result
             try:
                 spec, positions = build(documents)
+            except _STUMBLES as error:
+                return Verdict(f"{OWN}it cannot be built", str(error)[:200])
+            witness, fact = self.formulas.contradiction(spec)
+            if fact:
+                return Verdict(INDEPENDENT + witness, fact)
+            try:
                 derived = derive(spec, positions)
                 catalog = Catalog(derived.database)
             except _STUMBLES as error:
@@ -177,13 +191,24 @@ class Trial:
             if problems := list(load.schema_problems(documents[mutant.number])):
                 return Verdict(f"{OWN}schema", problems[0].message)
             try:
-                derived.prove()
+                if parts(spec, *_WITHOUT_LAYOUTS) != self._laid:
+                    derived.prove()
                 check(spec, positions)
             except _STUMBLES as error:
                 return Verdict(f"{OWN}rules", str(error)[:200])
         return Verdict(f"{OWN}the library refuses its tables", stumbled) if stumbled else Verdict(SURVIVED)
 
 
-def _cute(catalog: Catalog) -> str:
-    differences = compared.compare(recorded.read(), catalog).differences
-    return f"{differences[0].subject}, {differences[0].operand}: {differences[0].theirs}" if differences else ""
+class _Cute:
+    """The recorded layouts of CuTe, to compare many mutants with."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._recorded = recorded.read()
+        self._facts = parts(catalog.database.spec, *_WITHOUT_LAYOUTS[1:])
+
+    def contradiction(self, catalog: Catalog) -> str:
+        """The first layout that a catalog contradicts, in words."""
+        if parts(catalog.database.spec, *_WITHOUT_LAYOUTS[1:]) == self._facts:
+            return ""
+        differences = compared.compare(self._recorded, catalog).differences
+        return f"{differences[0].subject}, {differences[0].operand}: {differences[0].theirs}" if differences else ""
