@@ -19,7 +19,7 @@ _STATEMENT = re.compile(r"^\s*([a-z][\w.:]*)\s+([^;]*);", re.MULTILINE)
 _PLACE = re.compile(r"\[[^],]*\]|\[?[^\s,{}|\[\]]+\]?")
 _CHIP = re.compile(r"sm_(\d+)")
 #: Words that begin instructions of other chapters, too: there, as many words as these tell an instruction of ours.
-_SHARED = {"cp": 5, "fence": 3, "barrier": 2, "multimem": 2, "clusterlaunchcontrol": 2}
+_SHARED = {"cp": 5, "fence": 3, "barrier": 2, "multimem": 2, "clusterlaunchcontrol": 2, "st": 2, "red": 2}
 _ORDER = re.compile(r"\[(\d+)\]")
 #: A fault of the names of registers, whose order is compared here.
 _NAMES = "its registers are"
