@@ -220,16 +220,20 @@ def reference(
 @spec_options
 @click.option("--count", type=click.IntRange(min=0), default=1000, show_default=True, help="How many mutants; 0: all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option("--independent", is_flag=True, help="Ask independent witnesses alone, and not the spec's own rules.")
 @jobs_option
 @recording
-def mutate(spec: Path, overlay: Path | None, count: int, seed: int, jobs: int | None, record: Path | None, date: datetime | None) -> None:
+def mutate(
+    spec: Path, overlay: Path | None, count: int, seed: int, independent: bool, jobs: int | None, record: Path | None, date: datetime | None
+) -> None:
     """Change one fact of the spec at a time, and report whether an independent witness contradicts it, or only the spec itself."""
     from ptxmma_proof import sweep
     from ptxmma_proof.mutation import trial
 
     def run(day: str) -> Result:
         with sweep.shown() as bar:
-            outcome = trial.run(spec, overlay, count=count, seed=seed, jobs=jobs or -1, progress=sweep.moving(bar, "mutants"))
+            moving = sweep.moving(bar, "mutants")
+            outcome = trial.run(spec, overlay, count=count, seed=seed, rules=not independent, jobs=jobs or -1, progress=moving)
         return Result(outcome.words(), outcome.record(day), True)
 
     finish(run, record, date)

@@ -15,7 +15,7 @@ from ptxmma.generator.yaml_document import Document
 from ptxmma_proof.mutation import facts, formulas, trial
 from ptxmma_proof.mutation import number_formats as formats
 from ptxmma_proof.mutation.facts import Mutant
-from ptxmma_proof.mutation.trial import INDEPENDENT, OWN, SURVIVED, Trial, Verdict
+from ptxmma_proof.mutation.trial import INDEPENDENT, OWN, SURVIVED, UNASKED, Trial, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,13 @@ def _find(every: dict[str, Mutant], start: str) -> Mutant:
 )
 def test_who_contradicts_a_mutant_first(whole: Trial, every: dict[str, Mutant], start: str, by: str) -> None:
     assert whole.judge(_find(every, start)).by == by
+
+
+def test_own_rules_are_left_out(whole: Trial, every: dict[str, Mutant]) -> None:
+    assert whole.judge(_find(every, "spec/isa_versions.yaml: isa_versions/3/cuda: "), rules=False) == Verdict(UNASKED)
+    mutant = Mutant("a.yaml", 0, ("x",), 1, 2)
+    totals = trial.Outcome(9, [(mutant, Verdict(UNASKED)), (mutant, Verdict(f"{INDEPENDENT}chip"))], "1").totals
+    assert totals == {"of": 9, "tried": 2, "unasked": 1, "errata_tried": 0, "errata_unasked": 0, f"{INDEPENDENT}chip": 1}
 
 
 def test_a_fact_without_a_witness_survives(whole: Trial, documents: list[Document]) -> None:
