@@ -19,6 +19,8 @@ from ptxmma_proof.peers import pytorch
 
 #: A register type of PTX: a letter for its kind, its width, and how many it packs: "f16x2".
 REGISTER = re.compile(r"([bsuf])(\d+)(?:x(\d+))?")
+#: Bits of the narrowest and the widest operand of inline assembly; a wider register is joined from several.
+_NARROWEST, _WIDEST = 16, 64
 #: The most bits of a type whose every code is compared; of wider types some are.
 _ALL_CODES = 16
 
@@ -156,7 +158,7 @@ def _c_types(registers: tuple[RegisterType, ...]) -> Iterator[str]:
         if match is None:
             continue
         c_type = getattr(ctypes, f"c_{register.c_type.removesuffix('_t')}", None)
-        if c_type is None or ctypes.sizeof(c_type) * 8 != register.bits:
+        if c_type is None or ctypes.sizeof(c_type) * 8 != min(max(register.bits, _NARROWEST), _WIDEST):
             yield f"{register.name} has {register.bits} bits, {register.c_type} another number"
             continue
         number = c_type(-1).value
