@@ -22,7 +22,7 @@ def first_module(target: Target, cuda: str) -> str:
 def first_by(instruction: Instruction, form: OperandForm, cuda: str) -> dict[str, Version]:
     """The targets that accept an instruction in a form, each with the first version in which the assembler of a CUDA release does."""
     more = instruction.needs(form)
-    accepted = requirements.accepted_by(instruction.database.spec, instruction.variant, cuda, more)
+    accepted = dict(requirements.accepted_by(instruction.database.spec, instruction.variant, cuda, more))
     floor = requirements.floor(instruction.variant, cuda, more)
     for target in instruction.database.spec.targets:
         for release in target.ptx_in:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import IsaVersion, Observation, Requirement, Spec, Target, Version
@@ -45,17 +45,17 @@ class Targets:
         return not target.until or any(Version(entry.version) >= version for entry in known)
 
     @functools.cache  # noqa: B019
-    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: Version) -> dict[str, Version]:
+    def first_versions(self, sets: tuple[tuple[str, ...], ...], first: Version) -> Mapping[str, Version]:
         """Target -> the larger of ``first`` and its own first version, for :meth:`common`."""
         return {target.name: max(first, Version(target.ptx)) for target in self.common(sets, first)}
 
 
 def targets_of(spec: Spec) -> Targets:
     """The :class:`Targets` of a spec, made once."""
-    return _targets(spec.targets, spec.isa_versions)
-
-
-_targets = functools.lru_cache(maxsize=4)(Targets)
+    made: Targets | None = spec.memo.get("targets")
+    if made is None:
+        made = spec.memo["targets"] = Targets(spec.targets, spec.isa_versions)
+    return made
 
 
 def stated(variant: Variant) -> list[Requirement]:
@@ -87,7 +87,7 @@ def accepting(spec: Spec, variant: Variant) -> tuple[Target, ...]:
     return targets_of(spec).common(_target_sets(variant), floor(variant))
 
 
-def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> dict[str, Version]:
+def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Requirement] = ()) -> Mapping[str, Version]:
     """Target -> first PTX ISA version: the larger of the instruction's and the target's own.
 
     Args:
@@ -97,7 +97,7 @@ def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Req
         more: the requirements of its hints and operands.
     """
     sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
-    return targets_of(spec).first_versions(sets, floor(variant, cuda, more)).copy()
+    return targets_of(spec).first_versions(sets, floor(variant, cuda, more))
 
 
 def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...]:

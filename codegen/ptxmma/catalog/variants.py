@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from ptxmma.model import Extents, Facts, Form, InstructionSet, Observation, Requirement, matches
+from ptxmma.model import Extents, Facts, Form, InstructionSet, Observation, Requirement
 
 _PART = re.compile(r"\.?\{\.?(\w+)\}")
 _EXTENT = re.compile(r"\{(\w+)\}")
@@ -47,6 +47,11 @@ class Variant:
     def canonical(self) -> str:
         """Its spelling in PTX, with every qualifier in the order of the syntax: ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``."""
         return _spell(self.instruction.syntax, self.qualifiers, self.form.unspelled)
+
+    @property
+    def operand_lists(self) -> tuple[str, ...]:
+        """The operand lists of its form, as the manual writes them: ``("d, a, b, c", "d, a-desc, b, c")``."""
+        return self.instruction.operands.get(self.form.operands, ())
 
     @property
     def chosen(self) -> tuple[tuple[str, str | int], ...]:
@@ -92,12 +97,12 @@ class Variant:
     @functools.cached_property
     def requires(self) -> tuple[Requirement, ...]:
         """The manual's rules that match it."""
-        return tuple(rule for rule in self.instruction.requires if matches(rule.when, self.facts))
+        return self.instruction.requirements(self.facts)
 
     @functools.cached_property
     def observed(self) -> tuple[Observation, ...]:
         """The deviations of assemblers from the manual for it (at most one entry in a valid spec)."""
-        return tuple(entry for entry in self.instruction.observed if matches(entry.when, self.facts))
+        return self.instruction.observations(self.facts)
 
 
 def expand(instruction: InstructionSet) -> Iterator[Variant]:

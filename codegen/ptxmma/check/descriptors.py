@@ -305,13 +305,12 @@ class TensorDescriptors:
         if products is None or instruction.sparse:
             return []
         elements = {element.name: element for element in spec.types.elements}
-        rows = [types for types in products.types if matches(types.of, facts)]
-        names = {name for types in rows for name in (types.atype if matrix == "a" else types.btype)}
+        names = {name for types in products.fitting.types(facts) for name in (types.atype if matrix == "a" else types.btype)}
         if any(container(spec, name, facts) is not None for name in names):
             return []
         sizes = set[tuple[int, int]]()
-        for depth in (depth.k for depth in products.depths if matches(depth.of, facts)):
-            for shape in (shape for shape in products.shapes if matches(shape.of, {**facts, "k": depth})):
+        for depth in (row.k for row in products.fitting.depths(facts)):
+            for shape in products.fitting.shapes({**facts, "k": depth}):
                 least = min(shape.m) if matrix == "a" else min(row.first for row in shape.n)
                 sizes.add((least // instruction.extents.get("ctas", 1), depth))
         return [Multiplicand(matrix, elements[name], lines, depth, described=True) for name in names for lines, depth in sizes]

@@ -20,7 +20,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import listing
 from ptxmma.check.rule import Rule
-from ptxmma.model import Version, matches
+from ptxmma.model import Version
 
 _OLD = ".version 8.4\n.target sm_90a\n.entry kernel()\n{\n    wgmma.fence.sync.aligned;\n}\n"
 
@@ -298,6 +298,6 @@ class Substitutes:
         rules = self._catalog.database.spec.tensor_products
         traits = {(name, value) for name, value in instruction.qualifiers.items() if value}
         if instruction.operation == OPERATION and rules is not None:
-            rows = [row for row in rules.types if matches(row.of, instruction.variant.facts)]
+            rows = rules.fitting.types(instruction.variant.facts)
             traits |= {(name, value) for row in rows for name in TYPES for value in getattr(row, name)}
         return traits

@@ -65,11 +65,23 @@ def _operands(spec: Spec) -> Iterator[_Operand]:
         return
     read = _read_by_kind(spec)
     products: set[tuple[object, ...]] = set()
+    # The arguments that decide on an operand: those that its kind reads, and those that its numbers follow from.
+    numbering = {"k", *spec.patterns.tested, *spec.types.around.tested}
+    deciding = {kind: [name for name in product_rules.ARGUMENTS if name in names | numbering] for kind, names in read.items()}
     for opcode, types, operands in _typed(spec, spec.tensor_products, read):
+        told: set[tuple[object, ...]] = set()
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
+            fresh = []
+            for kind, matrix in operands:  # most choices differ in what this operand does not depend on
+                key = (kind, matrix, choice.block, *map(choice.values.get, deciding[kind]))
+                if key not in told:
+                    told.add(key)
+                    fresh.append((kind, matrix))
+            if not fresh:
+                continue
             product = resolution.Product(opcode, choice)
             facts = {**product.facts, **resolution.sizes(spec, product)}
-            for kind, matrix in operands:
+            for kind, matrix in fresh:
                 known = {**facts, **resolution.element_bits(spec, product, matrix)} if read[kind] >= _OF_ELEMENTS else facts
                 alike = (kind, matrix, *map(known.get, read[kind]))
                 if alike not in products:

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from ptxmma.model.bitmap import BitMap
+from ptxmma.model.decision_table import DecisionTable
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.digits import Summand
 from ptxmma.model.element import BlockFormat, BlockScaling, Types
@@ -25,7 +26,7 @@ from ptxmma.model.tensor_product import TensorProducts
 from ptxmma.model.vocabulary import Preference, Word
 
 
-class Spec(Entry, frozen=True, kw_only=True):
+class Spec(Entry, frozen=True, kw_only=True, dict=True):
     """The whole spec: the content of all YAML files."""
 
     version: str  # semantic version of the spec: "1.0.0"
@@ -56,6 +57,16 @@ class Spec(Entry, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
+
+    @functools.cached_property
+    def memo(self) -> dict[object, Any]:
+        """A cache in which other modules keep what they have computed about this spec."""
+        return {}
+
+    @functools.cached_property
+    def patterns(self) -> DecisionTable[Granularity]:
+        """The sparsity patterns, looked up by the facts of an instruction."""
+        return DecisionTable(self.granularities, "of")
 
     def space(self, name: str) -> Space:
         """The space of that name."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from ptxmma.model.decision_table import DecisionTable
 from ptxmma.model.fields import SOME, Condition, Entry, Name, Natural, Positive, Source, Text, like
 
 #: The sign of integers, by their form: True if they have one.
@@ -148,13 +150,18 @@ class Carrier(Entry, frozen=True, kw_only=True):
             raise ValueError("spaces is for addresses, which have no elements; leave one of them out")
 
 
-class Types(Entry, frozen=True, kw_only=True):
+class Types(Entry, frozen=True, kw_only=True, dict=True):
     """Element types, their containers, and the register types that carry them."""
 
     elements: tuple[ElementType, ...] = ()
     containers: tuple[Container, ...] = ()
     registers: tuple[RegisterType, ...] = ()
     carriers: tuple[Carrier, ...] = ()
+
+    @functools.cached_property
+    def around(self) -> DecisionTable[Container]:
+        """The containers that elements sit in, looked up by the facts of an instruction."""
+        return DecisionTable(self.containers, "when")
 
 
 class BlockScaling(Entry, frozen=True, kw_only=True):

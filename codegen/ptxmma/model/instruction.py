@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from ptxmma.model import formula
+from ptxmma.model.decision_table import DecisionTable
 from ptxmma.model.fields import (
     SOME,
     Condition,
@@ -299,6 +300,16 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     def memo(self) -> dict[object, Any]:
         """A cache in which other modules keep what they have computed about this instruction."""
         return {}
+
+    @functools.cached_property
+    def requirements(self) -> DecisionTable[Requirement]:
+        """The requirements of a variant, looked up by its facts."""
+        return DecisionTable(self.requires, "when")
+
+    @functools.cached_property
+    def observations(self) -> DecisionTable[Observation]:
+        """The observations of a variant, looked up by its facts."""
+        return DecisionTable(self.observed, "when")
 
     @functools.cached_property
     def start(self) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated
 
+from ptxmma.model.decision_table import DecisionTable
 from ptxmma.model.fields import SOME, Condition, Entry, Identifier, Name, Positive, Source, TargetName
 from ptxmma.model.instruction import Range
 
@@ -71,7 +73,7 @@ class ProductScale(Entry, frozen=True, kw_only=True):
     source: Source
 
 
-class TensorProducts(Entry, frozen=True, kw_only=True):
+class TensorProducts(Entry, frozen=True, kw_only=True, dict=True):
     """The legal choices: a product is legal if a row of each list has its values.
 
     Conditions read the qualifiers of the instruction, and what the lists before have chosen: types, then ``k``, then the fields of
@@ -84,3 +86,20 @@ class TensorProducts(Entry, frozen=True, kw_only=True):
     shapes: Annotated[tuple[ProductShape, ...], SOME]
     limits: tuple[ProductLimit, ...] = ()  # a product whose descriptor one of these rows is for needs the row's M, N and fields, too
     scales: tuple[ProductScale, ...] = ()
+
+    @functools.cached_property
+    def fitting(self) -> ProductTables:
+        """The rows of each list, looked up by facts."""
+        return ProductTables(self)
+
+
+class ProductTables:
+    """The lists of rules as decision tables: ``tables.depths(facts)``."""
+
+    def __init__(self, rules: TensorProducts) -> None:
+        self.types = DecisionTable(rules.types, "of")
+        self.depths = DecisionTable(rules.depths, "of")
+        self.options = DecisionTable(rules.options, "of")
+        self.shapes = DecisionTable(rules.shapes, "of")
+        self.limits = DecisionTable(rules.limits, "of")
+        self.scales = DecisionTable(rules.scales, "of")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ptxmma.catalog import requirements, roles
@@ -18,14 +18,12 @@ from ptxmma.model import (
     Database,
     Erratum,
     Hint,
-    InstructionSet,
     Observation,
     Requirement,
     Semantics,
     Statement,
     Version,
     matches,
-    operand_names,
 )
 
 if TYPE_CHECKING:
@@ -131,11 +129,11 @@ class Instruction:
         Some operands need more than the instruction: with ``form``, one of :attr:`forms`, the targets are those that take it.
         """
         if form is not None and form.requires:
-            return requirements.accepted_by(self.database.spec, self.variant, more=self.needs(form))
+            return dict(requirements.accepted_by(self.database.spec, self.variant, more=self.needs(form)))
         return dict(self._accepted)
 
     @functools.cached_property
-    def _accepted(self) -> dict[str, Version]:
+    def _accepted(self) -> Mapping[str, Version]:
         return requirements.accepted_by(self.database.spec, self.variant, more=self.needs())
 
     def needs(self, form: OperandForm | None = None) -> tuple[Requirement, ...]:
@@ -196,17 +194,7 @@ class Instruction:
     @functools.cached_property
     def forms(self) -> tuple[OperandForm, ...]:
         """Its operand lists, A in registers before A by descriptor."""
-        instruction = self.variant.instruction
-        forms = []
-        for text in instruction.operands.get(self.variant.form.operands, ()):
-            names = operand_names(text)
-            described = tuple(roles.describe(self.database, self.variant, name) for name in names)
-            rules = [(name, rule) for name in names for rule in instruction.operand_kinds[name].requires]
-            rules = [(name, rule) for name, rule in rules if matches(rule.when, self.variant.facts)]
-            required = tuple(rule for _, rule in rules if not rule.values)
-            of_constants = tuple((name, rule) for name, rule in rules if rule.values)
-            forms.append(OperandForm(_form_name(instruction, described), text, described, required, of_constants))
-        return tuple(sorted(forms, key=lambda form: form.name == "descriptor"))
+        return roles.forms(self.database, self.variant)
 
     @functools.cached_property
     def operands(self) -> tuple[Operand, ...]:
@@ -215,15 +203,14 @@ class Instruction:
 
     def operand(self, name: str) -> Operand:
         """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does."""
-        known: dict[str, Operand] = {}
+        lower = name.lower()
         for operand in self.operands:
-            known.setdefault(operand.name, operand)
-        for each, operand in known.items():
-            if each.lower() == name.lower():
+            if operand.name.lower() == lower:
                 return operand
-        described = [each for each, operand in known.items() if operand.kind == "descriptor" and operand.of == name]
+        names = dict.fromkeys(operand.name for operand in self.operands)
+        described = [operand.name for operand in self.operands if operand.kind == "descriptor" and operand.of == name]
         hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
-        raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(known)}{hint}")
+        raise Missing(f"{self.canonical} has no operand {name!r}; it has {', '.join(names)}{hint}")
 
     @functools.cached_property
     def metadata(self) -> Metadata:
@@ -251,15 +238,3 @@ class Instruction:
         others = f"; it has those for {' and '.join(map(repr, scaled))}" if scaled else ""
         what = f"its scale factors for {matrix!r} in tensor memory: {found.name}" if found else f"no scale factors for {matrix!r}{others}"
         raise Missing(f"{self.canonical} has {what}")
-
-
-def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
-    """``"registers"`` or ``"descriptor"`` where a matrix may come from either; ``""`` elsewhere."""
-    kinds = instruction.operand_kinds
-    either = {entry.of for entry in kinds.values() if entry.kind == "descriptor"} & kinds.keys()
-    for operand in described:
-        if operand.name in either:
-            return "registers"
-        if operand.kind == "descriptor" and operand.of in either:
-            return "descriptor"
-    return ""

@@ -58,7 +58,7 @@ def element_type(spec: Spec, name: str) -> ElementType:
 
 def container(spec: Spec, element: str, facts: Facts) -> Container | None:
     """The container that a type sits in, where it has one."""
-    return next((entry for entry in spec.types.containers if element in entry.elements and matches(entry.when, facts)), None)
+    return next((entry for entry in spec.types.around(facts) if element in entry.elements), None)
 
 
 def container_bits(spec: Spec, element: str, facts: Facts) -> int:
@@ -77,7 +77,7 @@ def granularity(spec: Spec, variant: Variant) -> Granularity | None:
     """The sparsity pattern of a sparse variant's A."""
     if not variant.instruction.sparse:
         return None
-    return next((entry for entry in spec.granularities if matches(entry.of, variant.facts)), None)
+    return next(iter(spec.patterns(variant.facts)), None)
 
 
 def operand_facts(spec: Spec, variant: Variant, operand: str) -> Facts:

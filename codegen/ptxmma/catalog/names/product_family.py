@@ -17,7 +17,7 @@ from ptxmma.catalog.names.cplusplus import enumerator, identifier
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.products.legal_products import Rule, admitted, facts_of
 from ptxmma.catalog.products.product_rules import TYPES, sized, typed
-from ptxmma.model import Condition, DescriptorFormat, InstructionSet, Space, TensorLayout, TensorProducts, matches
+from ptxmma.model import Condition, DescriptorFormat, InstructionSet, Space, TensorLayout, TensorProducts
 
 #: Operands that products in C++ cannot have: tables that no source lays out.
 _WITHOUT = {"lookup-table"}
@@ -142,7 +142,7 @@ class ProductFamily:
         return {**others, "name": tuple(name for name in named if name in others.get("name", (name,)))}
 
     def _has_types(self, opcode: Instruction) -> bool:
-        return any(matches(row.of, opcode.variant.facts) for row in self.rules.types)
+        return bool(self.rules.fitting.types(opcode.variant.facts))
 
     def _varies(self, qualifier: str, others: set[str]) -> bool:
         """Return whether callable opcodes differ in a qualifier that agree in name and in others."""

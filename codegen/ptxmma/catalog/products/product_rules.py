@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +18,6 @@ from ptxmma.model import (
     Condition,
     Facts,
     ProductDepth,
-    ProductLimit,
     ProductOption,
     ProductScale,
     ProductShape,
@@ -36,8 +35,6 @@ TYPES = ("dtype", "atype", "btype")
 OPTIONS = ("sparsity_version", "scale_a_lanes")
 #: Every argument that says what the opcode does not state.
 ARGUMENTS = ("m", "n", "k", *TYPES, "stype", *OPTIONS)
-
-_Rule = TypeVar("_Rule", ProductTypes, ProductDepth, ProductShape, ProductOption, ProductLimit, ProductScale)
 
 
 class IllegalProductError(ValueError):
@@ -87,18 +84,18 @@ def choose(spec: Spec, opcode: str, facts: Facts, given: Mapping[str, str | int]
     """
     assert spec.tensor_products is not None
     rules, known = spec.tensor_products, dict(facts)
-    types = _types([left(rules, row, known) for row in _matching(rules.types, known)], opcode, given)
+    types = _types([left(rules, row, known) for row in rules.fitting.types(known)], opcode, given)
     known |= types
-    depth = _depth(rules.depths, known, opcode, given)
+    depth = _depth(rules, known, opcode, given)
     known["k"] = depth.k
-    options = [_option(rows, opcode, given) for rows in _by_field(_matching(rules.options, known)).values()]
+    options = [_option(rows, opcode, given) for rows in _by_field(rules.fitting.options(known)).values()]
     known |= values_of(options)
     if without := [name for name in OPTIONS if name in given and name not in known]:
         raise IllegalProductError(opcode, f"has no {' and no '.join(without)}; leave it out")
-    shape = _shape(_matching(rules.shapes, known), opcode, depth.k, given)
+    shape = _shape(rules.fitting.shapes(known), opcode, depth.k, given)
     known |= shape
     check_limits(spec, opcode, known)
-    scales = _matching(rules.scales, known)
+    scales = rules.fitting.scales(known)
     if not scales and "stype" in given:
         raise IllegalProductError(opcode, "has no scale factors; leave out stype")
     scale, stype = _scale(scales, opcode, given) if scales else (None, "")
@@ -127,10 +124,6 @@ def _by_field(options: Iterable[ProductOption]) -> dict[str, list[ProductOption]
     return fields
 
 
-def _matching(rules: Iterable[_Rule], facts: Facts) -> list[_Rule]:
-    return [rule for rule in rules if matches(rule.of, facts)]
-
-
 def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | int]) -> dict[str, str]:
     """The element types; one that the others leave no choice of may be missing."""
     wanted = {name: str(given[name]) for name in TYPES if name in given}
@@ -148,7 +141,7 @@ def _types(rows: Sequence[ProductTypes], opcode: str, given: Mapping[str, str | 
 
 def left(rules: TensorProducts, row: ProductTypes, facts: Facts) -> ProductTypes:
     """A rule for types, with the types that the limits leave."""
-    limits = [limit.fields for limit in _matching(rules.limits, facts) if limit.fields]
+    limits = [limit.fields for limit in rules.fitting.limits(facts) if limit.fields]
     left = {
         name: [value for value in getattr(row, name) if all(value in fields.get(name, (value,)) for fields in limits)] for name in TYPES
     }
@@ -159,9 +152,9 @@ def _type_text(rows: Sequence[ProductTypes]) -> str:
     return "; ".join(", ".join(f"{name} {' or '.join(getattr(row, name))}" for name in TYPES) for row in rows)
 
 
-def _depth(every: Sequence[ProductDepth], facts: Facts, opcode: str, given: Mapping[str, str | int]) -> ProductDepth:
+def _depth(rules: TensorProducts, facts: Facts, opcode: str, given: Mapping[str, str | int]) -> ProductDepth:
     """The depth that was asked for, or the usual one."""
-    rows = _matching(every, facts)
+    rows = rules.fitting.depths(facts)
     if "k" not in given and rows:
         return rows[0]
     k = integer("k", given["k"]) if "k" in given else None
@@ -169,7 +162,7 @@ def _depth(every: Sequence[ProductDepth], facts: Facts, opcode: str, given: Mapp
         if row.k == k:
             return row
     legal = [_depth_text(row) for row in rows]
-    legal += [f"{_depth_text(row)} with {needed}" for row in every if row.k == k for needed in _needed(row, rows, facts)]
+    legal += [f"{_depth_text(row)} with {needed}" for row in rules.depths if row.k == k for needed in _needed(row, rows, facts)]
     raise IllegalProductError(opcode, f"with these types does not allow k = {k}", ", ".join(legal) or "none")
 
 
@@ -219,7 +212,7 @@ def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
     Raises:
         IllegalProductError: M, N or a field is not legal with these facts; the message lists what is.
     """
-    for row in _matching(spec.tensor_products.limits, facts) if spec.tensor_products else ():
+    for row in spec.tensor_products.fitting.limits(facts) if spec.tensor_products else ():
         condition = next(each for each in row.of if matches((each,), facts))
         said = ", ".join(f"{name} = {facts[name]}" for name in condition if str(facts[name]) not in opcode.split("."))
         problem = f"with {said} does not allow" if said else "does not allow"
@@ -235,7 +228,7 @@ def check_limits(spec: Spec, opcode: str, facts: Facts) -> None:
 
 def within_limits(rules: TensorProducts, facts: Facts, m: int | None, n: int | None) -> bool:
     """Return whether the limits that these facts meet leave M and N; None for any."""
-    limits = _matching(rules.limits, facts)
+    limits = rules.fitting.limits(facts)
     return all((not row.m or m in (None, *row.m)) and (not row.n or n is None or _among(n, row.n)) for row in limits)
 
 
@@ -273,7 +266,7 @@ def unstated(rules: TensorProducts, facts: Facts) -> list[str]:
 
 def types(rules: TensorProducts, facts: Facts) -> dict[str, set[str]]:
     """The legal values of each argument of an opcode that is a type: of D, A, B and the scale factors."""
-    rows, scales = [left(rules, row, facts) for row in _matching(rules.types, facts)], _matching(rules.scales, facts)
+    rows, scales = [left(rules, row, facts) for row in rules.fitting.types(facts)], rules.fitting.scales(facts)
     legal = {name: {value for row in rows for value in getattr(row, name)} for name in TYPES}
     return legal | {"stype": {value for row in scales for value in row.stype}}
 
@@ -291,7 +284,7 @@ def typed(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str]]:
 
 def _typed(rules: TensorProducts, facts: Facts) -> Iterator[tuple[ProductTypes, dict[str, str]]]:
     """The rule that allows each legal choice of types, and the choice."""
-    for row in _matching(rules.types, facts):
+    for row in rules.fitting.types(facts):
         allowed = left(rules, row, facts)
         for chosen in itertools.product(*(getattr(allowed, name) for name in TYPES)):
             yield row, dict(zip(TYPES, chosen, strict=True))
@@ -300,12 +293,13 @@ def _typed(rules: TensorProducts, facts: Facts) -> Iterator[tuple[ProductTypes, 
 def sized(rules: TensorProducts, facts: Facts, types: Mapping[str, str]) -> Iterator[Choice]:
     """Every legal product of an opcode with these types of D, A and B."""
     for deep, depth, options in _deep(rules, facts, types):
-        for row in _matching(rules.shapes, {**facts, **deep}):
+        for row in rules.fitting.shapes({**facts, **deep}):
             for m, n in itertools.product(row.m, numbers(row.n)):
                 values = deep | {"m": m, "n": n}
-                if not within_limits(rules, {**facts, **values}, m, n):
+                known = {**facts, **values}
+                if not within_limits(rules, known, m, n):
                     continue
-                scales = _matching(rules.scales, {**facts, **values})
+                scales = rules.fitting.scales(known)
                 yield from (_choice(values, depth, options, scale, stype) for scale in scales for stype in scale.stype)
                 if not scales:
                     yield _choice(values, depth, options, None, "")
@@ -321,7 +315,7 @@ def deep(rules: TensorProducts, facts: Facts) -> Iterator[dict[str, str | int]]:
 def _deep(
     rules: TensorProducts, facts: Facts, types: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, str | int], ProductDepth, tuple[ProductOption, ...]]]:
-    for depth in _matching(rules.depths, {**facts, **types}):
+    for depth in rules.fitting.depths({**facts, **types}):
         values: dict[str, str | int] = {**types, "k": depth.k}
         for options in optional(rules, {**facts, **values}):
             yield values | values_of(options), depth, options
@@ -329,7 +323,7 @@ def _deep(
 
 def optional(rules: TensorProducts, facts: Facts) -> Iterator[tuple[ProductOption, ...]]:
     """Every legal choice of the further fields of a product with these facts; one without any where it has none."""
-    return itertools.product(*_by_field(_matching(rules.options, facts)).values())
+    return itertools.product(*_by_field(rules.fitting.options(facts)).values())
 
 
 class Rows(NamedTuple):
@@ -339,26 +333,25 @@ class Rows(NamedTuple):
     types: dict[str, str]
     depth: ProductDepth
     shape: ProductShape
-    scales: list[ProductScale]
+    scales: tuple[ProductScale, ...]
 
 
 def rows(rules: TensorProducts, facts: Facts) -> Iterator[Rows]:
     """The rules that allow the products of an opcode, for each choice of types."""
     for row, types in _typed(rules, facts):
-        for depth in _matching(rules.depths, {**facts, **types}):
+        for depth in rules.fitting.depths({**facts, **types}):
             known = {**facts, **types, "k": depth.k}
-            scales = _matching(rules.scales, known)
-            yield from (Rows(row, types, depth, shape, scales) for shape in _matching(rules.shapes, known))
+            scales = rules.fitting.scales(known)
+            yield from (Rows(row, types, depth, shape, scales) for shape in rules.fitting.shapes(known))
 
 
 def has_sizes(rules: TensorProducts, facts: Facts, m: int | None, n: int | None, k: int | None) -> bool:
     """Return whether an opcode has a product of these sizes, with any types; None for any size."""
-    depths = [row for row in rules.depths if k in (None, row.k)]
-    shapes = [row for row in rules.shapes if (m is None or m in row.m) and (n is None or _among(n, row.n))]
-    possible = depths and shapes and within_limits(rules, facts, m, n)
-    for types in typed(rules, facts) if possible else ():
+    for types in typed(rules, facts) if within_limits(rules, facts, m, n) else ():
         known = {**facts, **types}
-        if any(_matching(shapes, {**known, "k": depth.k}) for depth in _matching(depths, known)):
+        depths = [row.k for row in rules.fitting.depths(known) if k in (None, row.k)]
+        shapes = (row for depth in depths for row in rules.fitting.shapes({**known, "k": depth}))
+        if any((m is None or m in row.m) and (n is None or _among(n, row.n)) for row in shapes):
             return True
     return False
 

@@ -5,7 +5,10 @@ A family whose operands have these roles needs no Python.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ptxmma.catalog.operands.operand import Operand
+from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride, TensorMap
 from ptxmma.catalog.roles.numbers import (
@@ -40,11 +43,11 @@ from ptxmma.catalog.roles.tensor_memory import (
     TensorScales,
 )
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Database, InstructionSet, Kind, RegisterLayout, Spec, formula, operand_names
+from ptxmma.model import Database, InstructionSet, Kind, RegisterLayout, Spec, formula, matches, operand_names
 from ptxmma.model.formula import FormulaError
 
 __all__ = [
-    "ROLES", "OperandKeys", "Parameter", "Role", "describe", "matrices", "matrix_types", "multiplicands", "register",
+    "ROLES", "OperandKeys", "Parameter", "Role", "forms", "matrices", "matrix_types", "multiplicands", "register",
     "register_type", "vector",
 ]  # fmt: skip
 
@@ -95,11 +98,43 @@ ROLES: dict[Kind, Role] = {
 }
 
 
-def describe(database: Database, variant: Variant, name: str) -> Operand:
-    """Operand ``name`` of a variant; variants that agree in all that an operand can depend on share one object."""
+def forms(database: Database, variant: Variant) -> tuple[OperandForm, ...]:
+    """The operand lists of a variant, A in registers before A by descriptor; variants that agree in what they can depend on share them."""
     keys: OperandKeys | None = database.memo.get("operand keys")
     if keys is None:
         keys = database.memo["operand keys"] = OperandKeys(database.spec)
+    key = ("operand lists", keys.lists(variant))
+    made: tuple[OperandForm, ...] | None = database.memo.get(key)
+    if made is None:
+        every = (_form(database, keys, variant, text) for text in variant.operand_lists)
+        made = database.memo[key] = tuple(sorted(every, key=lambda form: form.name == "descriptor"))
+    return made
+
+
+def _form(database: Database, keys: OperandKeys, variant: Variant, text: str) -> OperandForm:
+    instruction, names = variant.instruction, operand_names(text)
+    described = tuple(_describe(database, keys, variant, name) for name in names)
+    rules = [(name, rule) for name in names for rule in instruction.operand_kinds[name].requires]
+    rules = [(name, rule) for name, rule in rules if matches(rule.when, variant.facts)]
+    required = tuple(rule for _, rule in rules if not rule.values)
+    of_constants = tuple((name, rule) for name, rule in rules if rule.values)
+    return OperandForm(_form_name(instruction, described), text, described, required, of_constants)
+
+
+def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
+    """``"registers"`` or ``"descriptor"`` where a matrix may come from either; ``""`` elsewhere."""
+    kinds = instruction.operand_kinds
+    either = {entry.of for entry in kinds.values() if entry.kind == "descriptor"} & kinds.keys()
+    for operand in described:
+        if operand.name in either:
+            return "registers"
+        if operand.kind == "descriptor" and operand.of in either:
+            return "descriptor"
+    return ""
+
+
+def _describe(database: Database, keys: OperandKeys, variant: Variant, name: str) -> Operand:
+    """Operand ``name`` of a variant; variants that agree in all that an operand can depend on share one object."""
     key = keys.exact(variant, name)
     operand: Operand | None = database.memo.get(key)
     if operand is None:
@@ -145,6 +180,7 @@ class OperandKeys:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._decisive: dict[tuple[str, str], list[str]] = {}
+        self._listed: dict[tuple[str, str], list[str]] = {}
         self._unstated: dict[str, tuple[str, ...]] = {}
 
     def exact(self, variant: Variant, operand: str) -> tuple[object, ...]:
@@ -155,11 +191,26 @@ class OperandKeys:
         names = self._names(variant.instruction, place)
         return (place, variant.shape_label, *[facts.get(name) for name in names], *self._open(variant))
 
+    def lists(self, variant: Variant) -> tuple[object, ...]:
+        """Equal where all operands of all operand lists are, and what these operands require."""
+        instruction, facts = variant.instruction, variant.facts
+        place = (instruction.name, variant.form.operands)
+        if variant.chosen:
+            return (place, *facts.items())
+        names = self._listed.get(place)
+        if names is None:
+            operands = {name for text in variant.operand_lists for name in operand_names(text)}
+            rules = (rule for name in operands for rule in instruction.operand_kinds[name].requires)
+            tested = {fact for rule in rules for condition in rule.when for fact in condition}
+            names = self._listed[place] = sorted(tested.union(*(self._names(instruction, (instruction.name, name)) for name in operands)))
+        return (place, variant.shape_label, *[facts.get(name) for name in names], *self._open(variant))
+
     def _open(self, variant: Variant) -> tuple[str, ...]:
         """The arguments that an opcode leaves open: an operand in tensor memory says which ones its layout needs."""
+        if variant.instruction.operation != resolution.OPERATION:
+            return ()
         if variant.canonical not in self._unstated:
-            products = variant.instruction.operation == resolution.OPERATION
-            self._unstated[variant.canonical] = tuple(resolution.unstated(self._spec, variant)) if products else ()
+            self._unstated[variant.canonical] = tuple(resolution.unstated(self._spec, variant))
         return self._unstated[variant.canonical]
 
     def shared(self, variant: Variant, operand: str) -> tuple[object, ...]:

@@ -113,10 +113,9 @@ def _allowed(rules: TensorProducts, variant: Variant, rows: product_rules.Rows) 
     place = ("tensor_products", "shapes", rules.shapes.index(rows.shape))
     yield _Allowed("m", rows.shape.m, place)
     yield _Allowed("n", tuple(product_rules.numbers(rows.shape.n)), place)
-    for number, option in enumerate(rules.options):
-        if matches(option.of, {**variant.facts, **rows.types, "k": rows.depth.k}):
-            place = ("tensor_products", "options", number)
-            yield from (_Allowed(option.field, (option.value,), place, target) for target in option.targets or (None,))
+    for option in rules.fitting.options({**variant.facts, **rows.types, "k": rows.depth.k}):
+        place = ("tensor_products", "options", rules.options.index(option))
+        yield from (_Allowed(option.field, (option.value,), place, target) for target in option.targets or (None,))
     for scale in rows.scales:
         place = ("tensor_products", "scales", rules.scales.index(scale))
         yield from (_Allowed("stype", scale.stype, place, target) for target in scale.targets or (None,))

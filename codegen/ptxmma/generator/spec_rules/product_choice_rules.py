@@ -11,7 +11,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.problems import Position, Problem, clash
 from ptxmma.generator.spec_rules.reach_rules import unreached
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.model import Condition, Facts, TensorProducts, matches
+from ptxmma.model import Condition, Facts, TensorProducts
 
 #: The lists of rules in the order in which they choose.
 _SECTIONS = ("types", "depths", "options", "shapes", "limits", "scales")
@@ -78,10 +78,12 @@ class _Walk:
         self._new("limits", facts)
         if shapes and not any(product_rules.within_limits(self._rules, facts, m, n) for m, n in shapes):
             yield from self._context.once(here, f"the limits in tensor_products leave {what} no M and N")
-        patterns = [matches(pattern.of, facts) for pattern in self._context.spec.granularities]
+        spec = self._context.spec
+        patterns = spec.patterns(facts) if variant.instruction.sparse else ()
         if variant.instruction.sparse:
-            yield from self._context.exactly_one(patterns, ("granularities",), what, here)
-        pattern = next(itertools.compress(self._context.spec.granularities, patterns), None) if variant.instruction.sparse else None
+            places = [spec.granularities.index(pattern) for pattern in patterns]
+            yield from self._context.exactly_one(places, spec.granularities, ("granularities",), what, here)
+        pattern = next(iter(patterns), None)
         kept = int(facts["k"]) * pattern.kept // pattern.chunk if pattern else int(facts["k"])
         yield from self._scales(facts, what, here, kept, scaled=scaled)
 
@@ -128,8 +130,8 @@ class _Walk:
         self._reached[section].setdefault(key, facts)
         return new
 
-    def _fitting(self, section: str, facts: Facts) -> list[Any]:
-        return [row for row in getattr(self._rules, section) if matches(row.of, facts)]
+    def _fitting(self, section: str, facts: Facts) -> tuple[Any, ...]:
+        return getattr(self._rules.fitting, section)(facts)  # type: ignore[no-any-return]
 
     def _row(self, section: str, facts: Facts, what: str, here: Position, values: _Values) -> Iterator[Problem]:
         """A list has a row for a product, and no two rows that allow the same."""

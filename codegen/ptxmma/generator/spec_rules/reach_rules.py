@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -161,9 +162,13 @@ def _products(context: RuleContext, entry: InstructionSet) -> Iterator[Facts]:
 
 
 def _carriers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
+    carried: dict[str, list[_OperandUse]] = defaultdict(list)
+    for use in uses:
+        if ROLES[use.kind].carried:
+            carried[use.name].append(use)
     for index, carrier in enumerate(context.spec.types.carriers):
         place = ("types", "carriers", index)
-        named = [use for use in uses if use.name in carrier.operands and ROLES[use.kind].carried]
+        named = [use for name in carrier.operands for use in carried[name]]
         fitting = [use for use in named if (use.element in carrier.elements if use.element else not carrier.elements)]
         yield from unreached(context, carrier.when, [use.facts for use in fitting], (*place, "when"))
         admitted = [use for use in fitting if matches(carrier.when, use.facts)]
@@ -211,9 +216,13 @@ def _containers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[P
 
 
 def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
+    laid: dict[str, list[_OperandUse]] = defaultdict(list)
+    for use in uses:
+        if ROLES[use.kind].layout_kind:
+            laid[use.name].append(use)
     for index, layout in enumerate(context.spec.register_layouts):
         place = ("register_layouts", index)
-        fitting = [use for use in uses if use.name in layout.operands and ROLES[use.kind].layout_kind]
+        fitting = [use for name in layout.operands for use in laid[name]]
         yield from unreached(context, layout.of, [use.facts for use in fitting], (*place, "of"))
         admitted = [use for use in fitting if matches(layout.of, use.facts)]
         yield from _unused(context, layout.operands, {use.name for use in admitted}, (*place, "operands"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from ptxmma.catalog.roles import OperandKeys
 from ptxmma.generator.build import Positions
 from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Position, Problem, clash
-from ptxmma.model import Condition, Spec
+from ptxmma.model import Carrier, Condition, RegisterLayout, Spec
+
+_Entry = TypeVar("_Entry", Carrier, RegisterLayout)
 
 #: Variables that formulas of layouts read besides extents and axes.
 VARIABLES = frozenset({"lane", "warp", "i", "bits", "ratio", "chunk_size"})
@@ -35,6 +39,7 @@ class RuleContext:
         broken: the indices of the instructions that contradict themselves; their variants are not checked.
         unsound: the kinds of the invalid documents; rules that depend on them are skipped.
         keys: the variants that have the same operand.
+        carriers, layouts: the entries of ``types.carriers`` and ``register_layouts`` that name an operand, each with its index.
         absent: the problem for each kind of document that is missing.
     """
 
@@ -54,6 +59,8 @@ class RuleContext:
         self.broken: set[int] = set()
         self.unsound: set[str] = set()
         self.keys = OperandKeys(spec)
+        self.carriers = _by_operand(spec.types.carriers)
+        self.layouts = _by_operand(spec.register_layouts)
         self.absent: dict[str, Problem] = {}
         self._reported: set[Position] = set()
         self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
@@ -72,13 +79,12 @@ class RuleContext:
             yield Problem(position, message)
 
     def exactly_one(
-        self, fits: Sequence[bool], section: tuple[str, ...], what: str, position: Position, operand: str = ""
+        self, fitting: Sequence[int], every: Sequence[object], section: tuple[str, ...], what: str, position: Position, operand: str = ""
     ) -> Iterator[Problem]:
-        """Exactly one entry of a section covers ``what``, which is at ``position``."""
-        if not fits:
+        """Exactly one of the entries of a section covers ``what``, which is at ``position``; ``fitting`` are the indices of these."""
+        if not every:
             self.lacks_entries(section, what)
             return
-        fitting = [index for index, fit in enumerate(fits) if fit]
         if not fitting and (uncovered := (section, position, operand)) not in self._uncovered:
             self._uncovered.add(uncovered)  # once is enough for all variants of a form
             yield Problem(position, f"no entry of {'.'.join(section)} covers {what}")
@@ -113,6 +119,15 @@ class RuleContext:
                 ancestors.add(parent)
                 left += includes.get(parent, ())
         return ancestors
+
+
+def _by_operand(entries: Sequence[_Entry]) -> dict[str, list[tuple[int, _Entry]]]:
+    """The entries that name each operand, each with its index."""
+    named: dict[str, list[tuple[int, _Entry]]] = defaultdict(list)
+    for index, entry in enumerate(entries):
+        for operand in entry.operands:
+            named[operand].append((index, entry))
+    return named
 
 
 def listed(names: Iterable[str]) -> str:

@@ -152,21 +152,22 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
     element = str(variant.facts.get(entry.type, "")) if role.typed else ""
     if role.carried:
         fits = [
-            name in carrier.operands and (element in carrier.elements if element else not carrier.elements) and matches(carrier.when, facts)
-            for carrier in spec.types.carriers
+            index
+            for index, carrier in context.carriers[name]
+            if (element in carrier.elements if element else not carrier.elements) and matches(carrier.when, facts)
         ]
-        yield from context.exactly_one(fits, ("types", "carriers"), what, position, name)
-        if role.layout_kind == "fragment" and sum(fits) == 1 and "register_layouts" not in context.unsound:
-            yield from _whole_registers(context, variant, name, spec.types.carriers[fits.index(True)], position)
+        yield from context.exactly_one(fits, spec.types.carriers, ("types", "carriers"), what, position, name)
+        if role.layout_kind == "fragment" and len(fits) == 1 and "register_layouts" not in context.unsound:
+            yield from _whole_registers(context, variant, name, spec.types.carriers[fits[0]], position)
     if role.layout_kind == "metadata" and "sparsity" not in context.unsound:
-        fits = [matches(pattern.of, variant.facts) for pattern in spec.granularities]
-        yield from context.exactly_one(fits, ("granularities",), variant.canonical, position)
+        fits = [spec.granularities.index(pattern) for pattern in spec.patterns(variant.facts)]
+        yield from context.exactly_one(fits, spec.granularities, ("granularities",), variant.canonical, position)
     if role.layout_kind and "register_layouts" not in context.unsound:
-        fits = [name in part.operands and matches(part.of, facts) for part in spec.register_layouts]
-        if any(fits) or role.layout_kind != "address":  # an address may lead to a whole matrix
-            yield from context.exactly_one(fits, ("register_layouts",), what, position, name)
-        if sum(fits) == 1:
-            yield from layout_uses.problems(fits.index(True), variant, name, facts, position)
+        fits = [index for index, part in context.layouts[name] if matches(part.of, facts)]
+        if fits or role.layout_kind != "address":  # an address may lead to a whole matrix
+            yield from context.exactly_one(fits, spec.register_layouts, ("register_layouts",), what, position, name)
+        if len(fits) == 1:
+            yield from layout_uses.problems(fits[0], variant, name, facts, position)
 
 
 def _whole_registers(context: RuleContext, variant: Variant, name: str, carrier: Carrier, position: Position) -> Iterator[Problem]:

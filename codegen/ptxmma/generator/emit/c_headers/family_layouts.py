@@ -51,14 +51,11 @@ class Family:
         #: True if some of its variants demand ascending indices, where others do not.
         self._ordered = False
         seen: set[int] = set()
-        for instruction in catalog.all():
+        for instruction in catalog.all(lambda entry: entry.family == name):
             variant = instruction.variant
-            if instruction.family == name:
-                self._ordered |= any(
-                    entry.ordered_when and matches(entry.ordered_when, variant.facts) for entry in self._spec.granularities
-                )
+            self._ordered |= any(entry.ordered_when and matches(entry.ordered_when, variant.facts) for entry in self._spec.granularities)
             # Numbers of an extent that ranges share their layouts; the largest is taken.
-            if instruction.family != name or variant.extents != variant.largest:
+            if variant.extents != variant.largest:
                 continue
             for operand in instruction.operands:
                 if operand.layout is not None and id(operand) not in seen:

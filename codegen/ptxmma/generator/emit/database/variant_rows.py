@@ -5,6 +5,7 @@ A struct is a row.  Everything that is known of an instruction comes from the ca
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.generator.emit.database.relations import Relations
 from ptxmma.generator.emit.database.sql_tables import Table, Value, table
-from ptxmma.model import Layout, matches
+from ptxmma.model import Layout
+from ptxmma.model.decision_table import DecisionTable
 
 # --- variants ---------------------------------------------------------------------------------------------------------------
 
@@ -154,13 +156,14 @@ def _support(catalog: Catalog, support: int, accepted: dict[str, str]) -> Iterat
 
 def _conditional(catalog: Catalog, model: Relations, names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Each variant with each rule of those fields whose condition it matches."""
-    for variant, instruction in enumerate(catalog.all(), 1):
-        if names == ("requires",) and not instruction.documented:  # the manual's rules are about what it has
-            continue
-        for name in names:
-            for rule in getattr(instruction.variant.instruction, name):
-                if rule.when and matches(rule.when, instruction.variant.facts):
-                    yield variant, model.number(rule)
+    numbers = itertools.count(1)
+    for entry in catalog.database.spec.instructions:
+        conditional = DecisionTable([rule for name in names for rule in getattr(entry, name) if rule.when], "when")
+        for instruction in catalog.of(entry.name):
+            variant = next(numbers)
+            if names == ("requires",) and not instruction.documented:  # the manual's rules are about what it has
+                continue
+            yield from ((variant, model.number(rule)) for rule in conditional(instruction.variant.facts))
 
 
 # --- operands ---------------------------------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ class _Rows:
         )  # fmt: skip
         self._layouts = [*catalog.database.layout]
         self._numbers: dict[tuple[int, ...], int] = {}
+        self._calls: dict[tuple[int, ...], str] = {}
         self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self._definitions = definitions(attached(catalog.database)[PEERS])
@@ -120,12 +121,8 @@ class _Rows:
 
     def _row(self, group: Sequence[Instruction]) -> dict[str, int]:
         last = group[-1]
-        forms = []
-        for form in last.forms:
-            words = self.shared["lists"].number(without_empty(name=form.name, syntax=compact_operands.places_in(form)))
-            forms.append(runs([words, *(self._operand(group, operand.name) for operand in form.operands)]))
         shared: dict[str, Any] = {
-            "calls": ";".join(forms),
+            "calls": self._call(group),
             "accepted": self._accepted(last),
             "headers": template(header(last), _types(last)),
             "peers": self._alike(group),
@@ -133,6 +130,17 @@ class _Rows:
         if last.sparse:
             shared["patterns"] = self._pattern(last)
         return {name: self.shared[name].number(value) for name, value in shared.items()}
+
+    def _call(self, group: Sequence[Instruction]) -> str:
+        """The numbers of the operands of each list, which groups with the same operand lists share."""
+        key = tuple(id(instruction.forms) for instruction in group)
+        if key not in self._calls:
+            forms = []
+            for form in group[-1].forms:
+                words = self.shared["lists"].number(without_empty(name=form.name, syntax=compact_operands.places_in(form)))
+                forms.append(runs([words, *(self._operand(group, operand.name) for operand in form.operands)]))
+            self._calls[key] = ";".join(forms)
+        return self._calls[key]
 
     def _alike(self, group: Sequence[Instruction]) -> list[str]:
         """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges and ``{atype}`` for that type.

@@ -83,13 +83,20 @@ def runs(numbers: Sequence[int]) -> str:
     words = []
     place = 0
     while place < len(numbers):
-        rest = numbers[place:]
-        alike = next((count for count, number in enumerate(rest) if number != rest[0]), len(rest))
-        rising = next((count for count, number in enumerate(rest) if number != rest[0] + count), len(rest))
+        first = numbers[place]
+        alike, rising = (_run(numbers, place, step) for step in (0, 1))
         count = max(alike, rising)
-        words.append(str(rest[0]) if count == 1 else f"{rest[0]}{'*' if alike >= rising else '+'}{count}")
+        words.append(str(first) if count == 1 else f"{first}{'*' if alike >= rising else '+'}{count}")
         place += count
     return " ".join(words)
+
+
+def _run(numbers: Sequence[int], place: int, step: int) -> int:
+    """The numbers from a place on that are each ``step`` more than the one before."""
+    end = place + 1
+    while end < len(numbers) and numbers[end] == numbers[end - 1] + step:
+        end += 1
+    return end - place
 
 
 def beginnings(words: Iterable[str]) -> str:
