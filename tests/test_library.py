@@ -171,7 +171,7 @@ def test_forms(everything: list[Instruction]) -> None:
         ins.operand("z")
     for instruction in everything:
         for form in instruction.forms:
-            assert [operand.name for operand in form.operands] == operand_names(form.syntax)
+            assert tuple(operand.name for operand in form.operands) == operand_names(form.syntax)
 
 
 def test_places_whose_addresses_threads_give(catalog: Catalog, odd: Catalog) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction
-from ptxmma.catalog.lookup import AmbiguousInstruction, instruction, instructions
-from ptxmma.catalog.operands import Operand, RegisterOperand, TensorOperand
-from ptxmma.catalog.operands.metadata import Metadata
-from ptxmma.catalog.operands.scales import Scales
-from ptxmma.catalog.products.product_rules import IllegalProductError
 from ptxmma.release import __version__
 
 if TYPE_CHECKING:
     from ptxmma.catalog.conversion import Conversion, convert
+    from ptxmma.catalog.instructions import Instruction, OperandForm, UnknownInstruction
     from ptxmma.catalog.layouts import interop
+    from ptxmma.catalog.lookup import AmbiguousInstruction, instruction, instructions
+    from ptxmma.catalog.operands import Operand, RegisterOperand, TensorOperand
+    from ptxmma.catalog.operands.metadata import Metadata
+    from ptxmma.catalog.operands.scales import Scales
+    from ptxmma.catalog.products.product_rules import IllegalProductError
     from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
@@ -59,8 +59,20 @@ __all__ = [
     "__version__",
 ]
 
-#: Names that are imported when they are first asked for: each with the module that has it, or that it is.
+#: Names that are imported when they are first asked for, each with the module that has it, or that it is: a command imports what it uses.
 _ON_DEMAND = {
+    "Instruction": "catalog.instructions",
+    "OperandForm": "catalog.instructions",
+    "UnknownInstruction": "catalog.instructions",
+    "AmbiguousInstruction": "catalog.lookup",
+    "instruction": "catalog.lookup",
+    "instructions": "catalog.lookup",
+    "Operand": "catalog.operands",
+    "RegisterOperand": "catalog.operands",
+    "TensorOperand": "catalog.operands",
+    "Metadata": "catalog.operands.metadata",
+    "Scales": "catalog.operands.scales",
+    "IllegalProductError": "catalog.products.product_rules",
     "Emulated": "matrices.emulator",
     "TensorEmulated": "matrices.emulator",
     "Moved": "matrices.emulator",

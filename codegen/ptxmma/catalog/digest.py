@@ -8,6 +8,7 @@ by their digits.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
@@ -32,7 +33,11 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
         targets: the targets that the assemblers were run for; other targets do not change the digest.
     """
     accepted = instruction.accepted_by()
-    forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]
+    texts: dict[int, list[str]] = instruction.database.memo.setdefault("operand texts", {})
+    forms = texts.get(id(instruction.forms))
+    if forms is None:  # many instructions share their forms
+        forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]
+        texts[id(instruction.forms)] = forms
     extras = [f"{form.syntax} {_of(instruction.accepted_by(form), targets)}" for form in instruction.forms if form.requires]
     for form in instruction.forms:
         for name, rule in form.of_constants:
@@ -44,7 +49,12 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
 
 def _of(accepted: Mapping[str, Version], targets: Collection[str]) -> list[str]:
     """Some of the targets that accept an instruction, with the first version of each."""
-    return [f"{target} {accepted[target]}" for target in sorted(targets) if target in accepted]
+    return _versions(tuple(accepted.items()), frozenset(targets))
+
+
+@functools.lru_cache(maxsize=1 << 10)  # far more than the different answers of a spec
+def _versions(accepted: tuple[tuple[str, Version], ...], targets: frozenset[str]) -> list[str]:
+    return [f"{target} {version}" for target, version in sorted(accepted) if target in targets]
 
 
 def _text(operand: Operand) -> str:

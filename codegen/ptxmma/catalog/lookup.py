@@ -211,7 +211,8 @@ def _families(spec: Spec, name: str | None) -> Collection[str]:
 def _fitting(known: Catalog, pattern: str) -> Callable[[Instruction], bool]:
     """The test of a pattern: a part of the spelling, in which ``*`` is anything; else words that an instruction has, or a name of it."""
     part = re.compile(".*".join(map(re.escape, pattern.split("*"))))
-    if "*" in pattern or any(part.search(each.canonical) for each in known.all()):
+    several = re.search(r"\s", pattern) is not None  # no spelling has a blank
+    if "*" in pattern or (not several and any(part.search(each.canonical) for each in known.all())):
         return lambda each: part.search(each.canonical) is not None
     named = {match.instruction for match in words.matching(known, pattern)} or {*mentions.named(known, pattern)}
     return named.__contains__

@@ -197,9 +197,10 @@ def syntax_parts(syntax: str) -> tuple[tuple[str, str], ...]:
     return (*parts, (syntax[end:], ""))
 
 
-def placeholders(syntax: str) -> list[str]:
+@functools.cache
+def placeholders(syntax: str) -> tuple[str, ...]:
     """The qualifiers that a syntax line names, in order."""
-    return [name for _, name in syntax_parts(syntax) if name]
+    return tuple(name for _, name in syntax_parts(syntax) if name)
 
 
 @functools.cache
@@ -226,14 +227,23 @@ def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str,
 
     Usual values are left out; the values of an ordered group together or not at all, so that ``row_row`` tells A's from B's.
     """
-    usual = {name for name, entry in instruction.qualifiers.items() if entry.usual and entry.usual == facts.get(name)}
-    for group in instruction.ordered:
+    usual = {name for name, value in _usual(instruction).items() if value == facts.get(name)}
+    for group in instruction.ordered if usual else ():
         if not usual.issuperset(name for name in group if name in instruction.qualifiers and instruction.qualifiers[name].usual):
             usual.difference_update(group)
     named = ((name, str(facts.get(name, ""))) for name in placeholders(instruction.syntax) if name not in usual)
     return [(name, recased(value)) for name, value in named if value]
 
 
+def _usual(instruction: InstructionSet) -> dict[str, str]:
+    """The values that identifiers leave out, by qualifier."""
+    made: dict[str, str] | None = instruction.memo.get("usual")
+    if made is None:
+        made = instruction.memo["usual"] = {name: entry.usual for name, entry in instruction.qualifiers.items() if entry.usual}
+    return made
+
+
+@functools.cache
 def recased(token: str) -> str:
     """A token of PTX as part of an identifier: ``scale_vec_1x`` for ``scale_vec::1X``, ``sp_2_4`` for ``sp::2:4``."""
     return token.replace("::", "_").replace(":", "_").replace(".", "_").lower()

@@ -180,8 +180,7 @@ def short_form(hint: Any) -> ShortForm | None:
 @functools.cache
 def fields(struct: type[msgspec.Struct]) -> dict[str, tuple[msgspec.structs.FieldInfo, Any]]:
     """The fields of a struct with their annotated types, by the keys that YAML has for them."""
-    hints = typing.get_type_hints(struct, include_extras=True)
-    return {field.encode_name: (field, hints[field.name]) for field in msgspec.structs.fields(struct)}
+    return {field.encode_name: (field, field.type) for field in msgspec.structs.fields(struct)}
 
 
 def written_out(value: Any, hint: Any) -> Any:

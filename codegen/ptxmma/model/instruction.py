@@ -53,9 +53,10 @@ Verb = Literal[
 ]  # fmt: skip
 
 
-def operand_names(syntax: str) -> list[str]:
+@functools.cache
+def operand_names(syntax: str) -> tuple[str, ...]:
     """The names in an operand list such as ``"d, a, scale-a-data, {byte-id-a, thread-id-a}"``."""
-    return [name.strip(" {}[]") for name in re.split("[,|]", syntax)] if syntax else []
+    return tuple(name.strip(" {}[]") for name in re.split("[,|]", syntax)) if syntax else ()
 
 
 class Range(Entry, frozen=True, kw_only=True):

@@ -48,6 +48,7 @@ def part_of_name(name: str) -> str:
     return _NOT_A_WORD.sub("_", name)
 
 
+@functools.cache
 def identifier(text: str) -> str:
     """A name or token of the spec as a C++ name: ``scale_d`` for ``scale-d``, ``and_`` for ``and``, ``n`` for ``N`` (often a macro)."""
     name = part_of_name(text).lower()
@@ -63,9 +64,12 @@ def enumerator(*names: str) -> str:
 
 def type_qualifiers(entry: InstructionSet) -> list[str]:
     """The qualifiers that name types of the matrices, in order: the types of operands, and the qualifiers among them."""
-    typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
-    typed.update(*(group for group in entry.ordered if typed.intersection(group)))
-    return [name for name in placeholders(entry.syntax) if name in typed]
+    made: list[str] | None = entry.memo.get("type qualifiers")
+    if made is None:
+        typed = {kind.type for kind in entry.operand_kinds.values() if kind.type}
+        typed.update(*(group for group in entry.ordered if typed.intersection(group)))
+        made = entry.memo["type qualifiers"] = [name for name in placeholders(entry.syntax) if name in typed]
+    return made
 
 
 def front_name(variant: Variant) -> tuple[str, tuple[str, ...]]:

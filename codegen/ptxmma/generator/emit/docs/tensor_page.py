@@ -12,7 +12,7 @@ from ptxmma.catalog.evidence import Summary
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
-from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.variants import Variant
 from ptxmma.generator.emit import tensor_functions
 from ptxmma.generator.emit.docs import evidence_pages, rest, struct_tables
@@ -29,16 +29,27 @@ class TensorUse(NamedTuple):
     """The largest variant of an instruction that has a layout, the first of those that are as large.
 
     Attributes:
-        instruction: its name: ``"tcgen05.mma.sp"``.
+        opcode: the instruction as it is spelt.
+        variant: the variant, or the product that its descriptor chooses.
         operand: the operand as PTX names it: ``"d-tmem"``.
         places: the layout, and its sizes there.
-        explorer: the address that shows it, from the first folder of the site.
     """
 
-    instruction: str
+    opcode: Instruction
+    variant: Variant
     operand: str
     places: TensorPlaces
-    explorer: str
+
+    @property
+    def instruction(self) -> str:
+        """The instruction's name: ``"tcgen05.mma.sp"``."""
+        return self.variant.instruction.name
+
+    @property
+    def explorer(self) -> str:
+        """The address that shows it, from the first folder of the site."""
+        chosen = ",".join(f"{name}:{value}" for name, value in self.variant.chosen)
+        return EXPLORER + explorer(i=self.opcode.canonical, v="tensor", operand=self.operand, **({"product": chosen} if chosen else {}))
 
     @property
     def blocks(self) -> int:
@@ -72,19 +83,16 @@ def _placed(spec: Spec, instructions: Iterable[Instruction]) -> Iterator[TensorU
             for name, operand in operands.items():
                 places = resolution.places(spec, variant, operand.kind, operand.of)
                 if places is not None:
-                    yield TensorUse(variant.instruction.name, name, places, _address(instruction, variant, name))
+                    yield TensorUse(instruction, variant, name, places)
 
 
 def _widest(spec: Spec, opcode: Variant) -> Iterable[Variant]:
     """The products of an opcode with the largest N for each choice of the rest; the opcode itself where it states its shape."""
-    if opcode.instruction.operation != resolution.OPERATION:
+    if opcode.instruction.operation != resolution.OPERATION or spec.tensor_products is None:
         return [opcode]
-    return {tuple(pair for pair in product.chosen if pair[0] != "n"): product for product in resolution.every(spec, opcode)}.values()
-
-
-def _address(instruction: Instruction, variant: Variant, operand: str) -> str:
-    chosen = ",".join(f"{name}:{value}" for name, value in variant.chosen) if isinstance(variant, resolution.Product) else ""
-    return EXPLORER + explorer(i=instruction.canonical, v="tensor", operand=operand, **({"product": chosen} if chosen else {}))
+    choices = product_rules.every(spec.tensor_products, opcode.facts)
+    widest = {tuple([pair for pair in choice.values.items() if pair[0] != "n"]): choice for choice in choices}
+    return [resolution.Product(opcode, choice) for choice in widest.values()]
 
 
 def loaded(catalog: Catalog, load: Instruction) -> str:

@@ -84,6 +84,7 @@ class _Rows:
         self._layouts = [*catalog.database.layout]
         self._numbers: dict[tuple[int, ...], int] = {}
         self._calls: dict[tuple[int, ...], str] = {}
+        self._acceptances: dict[tuple[tuple[str, Version], ...], list[Any]] = {}
         self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
         self._definitions = definitions(attached(catalog.database)[PEERS])
@@ -168,11 +169,13 @@ class _Rows:
 
         The others take the instruction from that version on, or from the first one that knows the target.
         """
-        accepted = instruction.accepted_by()
-        since = min(accepted.values(), default=Version(""))
-        known = {target.name: Version(target.ptx) for target in self._catalog.database.spec.targets}
-        others = {name: str(version) for name, version in accepted.items() if version != max(since, known[name])}
-        return [str(since), runs([self._targets[name] for name in accepted]), *([others] if others else [])]
+        accepted = tuple(instruction.accepted_by().items())
+        if accepted not in self._acceptances:
+            since = min((version for _, version in accepted), default=Version(""))
+            known = {target.name: Version(target.ptx) for target in self._catalog.database.spec.targets}
+            others = {name: str(version) for name, version in accepted if version != max(since, known[name])}
+            self._acceptances[accepted] = [str(since), runs([self._targets[name] for name, _ in accepted]), *([others] if others else [])]
+        return self._acceptances[accepted]
 
     def _pattern(self, instruction: Instruction) -> list[Any]:
         """The packing of an instruction's sparse matrix: the pattern, the units of a chunk that each field keeps, and their threads."""
