@@ -44,6 +44,8 @@ class Kernel(NamedTuple):
 _LOADED = (_LOAD, _WAIT_LOADS, _USE)
 _ONE_WARP = (_WARP, "@%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ)
 _COMPUTED = (_PRODUCT, _COMMIT, _POLL)
+_AGAIN = (_PRODUCT, _COMMIT, _POLL.replace("poll", "again"))
+_WRITE = "st.shared.b32 [slot+4], %r0;"
 #: One fault of order, or of columns, each.
 KERNELS = {
     "never freed": Kernel("tensor-memory-kept", (_ALLOC, _READ, *_LOADED), (_ALLOC, _READ, *_LOADED, _FREE)),
@@ -129,6 +131,37 @@ KERNELS = {
     "freed before the product is waited for": Kernel(
         "freed-in-use", (_ALLOC, _READ, _PRODUCT, _COMMIT, _FREE, _POLL), (_ALLOC, _READ, *_COMPUTED, _FREE)
     ),
+    "loaded before the commit": Kernel(
+        "untracked-product", (_ALLOC, _READ, _PRODUCT, *_LOADED, _COMMIT, _POLL, _FREE), (_ALLOC, _READ, *_COMPUTED, *_LOADED, _FREE)
+    ),
+    "loaded before the product is waited for": Kernel(
+        "untracked-product", (_ALLOC, _READ, _PRODUCT, _COMMIT, *_LOADED, _POLL, _FREE), (_ALLOC, _READ, *_COMPUTED, *_LOADED, _FREE)
+    ),
+    "a wait for the product on one path": Kernel(
+        "untracked-product",
+        (_COUNT, _ALLOC, _READ, _PRODUCT, _COMMIT, "@%p2 bra on;", _POLL, "on:", *_LOADED, "bar.sync 0;", _FREE),
+        (_COUNT, _ALLOC, _READ, _PRODUCT, _COMMIT, "@%p2 bra on;", _POLL, *_LOADED, "on: bar.sync 0;", _FREE),
+    ),
+    "multiplied before the load is waited for": Kernel(
+        "unwaited-tensor-load",
+        (_ALLOC, _READ, *_COMPUTED, _LOAD, *_AGAIN, _WAIT_LOADS, _USE, _FREE),
+        (_ALLOC, _READ, *_COMPUTED, _LOAD, _WAIT_LOADS, *_AGAIN, _USE, _FREE),
+    ),
+    "stored before the load is waited for": Kernel(
+        "unwaited-tensor-load",
+        (_ALLOC, _READ, _LOAD, _STORE, _WAIT_LOADS, _USE, _WAIT_STORES, _FREE),
+        (_ALLOC, _READ, _LOAD, _WAIT_LOADS, _STORE, _USE, _WAIT_STORES, _FREE),
+    ),
+    "a product without a fence after the stores, on one path": Kernel(
+        "missing-proxy-fence",
+        (_COUNT, _ALLOC, _READ, _WRITE, "@%p2 bra on;", _FENCE, "on: bar.sync 0;", *_COMPUTED, _FREE),
+        (_COUNT, _ALLOC, _READ, "@%p2 bra on;", _WRITE, _FENCE, "on: bar.sync 0;", *_COMPUTED, _FREE),
+    ),
+    "a copy whose fence is before the stores": Kernel(
+        "missing-proxy-fence",
+        (_ALLOC, _READ, _FENCE, _WRITE, "bar.sync 0;", _COPY, _COMMIT, _POLL, _FREE),
+        (_ALLOC, _READ, _WRITE, _FENCE, "bar.sync 0;", _COPY, _COMMIT, _POLL, _FREE),
+    ),
     "allocated after the permit": Kernel(
         "relinquished-permit", (_RELINQUISH, _ALLOC, _READ, *_LOADED, _FREE), (_ALLOC, _RELINQUISH, _READ, *_LOADED, _FREE)
     ),
@@ -207,6 +240,10 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         ),
         # Reading the registers waits for the load.
         (_ALLOC, _READ, _LOAD, _WAIT_LOADS, _USE, _LOAD, _USE, _FREE),
+        # Products and loads of other columns; the loaded registers are read before the next product.
+        (_ALLOC, _READ, "add.u32 %r14, %r0, 32;", _PRODUCT, *(line.replace("[%r0]", "[%r14]") for line in _LOADED), _COMMIT, _POLL, _FREE),
+        (_ALLOC, _READ, *_COMPUTED, _LOAD, _USE, *_AGAIN, _WAIT_LOADS, _FREE),
+        (_ALLOC, _READ, _PRODUCT, "add.u32 %r0, %r0, 32;", *_LOADED, _COMMIT, _POLL, _FREE),
         # A kernel that traps need not free.
         (_COUNT, _ALLOC, _READ, "@%p2 bra bad;", *_LOADED, _FREE, "ret; bad: trap;"),
     ],

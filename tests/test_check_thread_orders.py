@@ -17,6 +17,12 @@ _STORE, _FENCE = "st.shared.v4.b32 [tile], {%r0, %r1, %r2, %r3};", "fence.proxy.
 _WGMMA = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
 _DONE = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
 _OUT = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
+_MATRIX = "stmatrix.sync.aligned.m8n8.x1.shared.b16 [tile], {%r0};"
+_CHANGE = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;"
+_RELEASE = "fence.proxy.tensormap::generic.release.gpu;"
+_ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"
+_TENSOR = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
+_IN_ORDER = (_CHANGE, _RELEASE, _ACQUIRE, _TENSOR)
 _COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
 _FIRST = "mov.u32 %r9, %tid.x; setp.ne.u32 %p3, %r9, 0;"
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
@@ -44,6 +50,22 @@ KERNELS = {
         (_COPY, _COMMIT, _WAIT, _FENCE, _WGMMA, _DONE),
     ),
     "a bulk copy without a fence after the stores": ("missing-proxy-fence", (_FENCE, _STORE, _OUT, _READ), (_STORE, _FENCE, _OUT, _READ)),
+    "a fence after the barrier, in the thread that copies": (
+        "missing-proxy-fence",
+        (_FIRST, _MATRIX, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, "on:"),
+        (_FIRST, _MATRIX, _FENCE, "bar.sync 0;", "@%p3 bra on;", _OUT, "on:"),
+    ),
+    "a tensor map that is not acquired": (
+        "stale-tensor-map",
+        (_CHANGE, _RELEASE, _TENSOR, _ACQUIRE),
+        (_CHANGE, _RELEASE, _ACQUIRE, _TENSOR),
+    ),
+    "a tensor map that is not published": ("stale-tensor-map", (_CHANGE, _ACQUIRE, _TENSOR), _IN_ORDER),
+    "a tensor map that is published on one path": (
+        "stale-tensor-map",
+        (_COUNT, _CHANGE, "@%p2 bra on;", _RELEASE, _ACQUIRE, "on:", _TENSOR),
+        (_COUNT, "@%p2 bra on;", _CHANGE, _RELEASE, _ACQUIRE, "on:", _TENSOR),
+    ),
     "an mbarrier before it is initialised": (
         "unpublished-barrier",
         (_FIRST, f"@!%p3 {_INIT}", f"@%p3 {_ARRIVE}", "bar.sync 0;"),
@@ -82,7 +104,7 @@ def test_each_fault_is_found(name: str) -> None:
 def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
     rule = thread_orders.RULES[name]
     head = (
-        ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .align 16 .b8 tile[512];\n"
+        ".version 8.5\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .align 16 .b8 tile[512];\n"
     )
     assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n") if each.severity != "note"] == [name]
     assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
@@ -98,6 +120,8 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_ARRIVE,),  # another kernel may have initialised it
         (_FIRST, f"@!%p3 {_INIT}", "bar.warp.sync 0xffffffff;", _ARRIVE),
         (_STORE, _FENCE, _OUT, "st.global.b32 [%rd3], %r0;", _OUT),
+        (_STORE, "bar.sync 0;", _FENCE, _OUT),  # the thread that copies may have stored alone
+        (_MATRIX, "bar.sync 0;", _FENCE, "bar.sync 0;", _OUT),
         (_COPY, _COMMIT, _READ, "call.uni wait;"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
@@ -80,19 +81,50 @@ def of_kernel(
         yield from (
             each
             for each in KernelPaths(function.text, lifecycles, lambda place: size(at[place]), capacity).misuses()
-            if not _is_read(function.text, each, at)
+            if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)
         )
     except NotFollowedError:
         return
 
 
+#: Rules about loads: an instruction that reads what was loaded waits for the load.
+_OF_LOADS = ("freed-in-use", "unwaited-tensor-load")
+#: Rules about accesses to the same cells.
+_OF_CELLS = ("untracked-product", "unwaited-tensor-load")
+#: An instruction that writes a register: its first operand, or a part of that.
+_WRITTEN = rb"[;}]\s*(?:@\S+\s+)?[a-z][\w.:]*\s+(?:\{[^{}]*)?%b\b"
+_BASE = re.compile(rb"\[\s*([\w$%]+)")
+
+
 def _is_read(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -> bool:
     """Return whether an instruction between reads registers that the one before loads: reading them waits for it."""
-    if misuse.wrong.rule != "freed-in-use":
+    if misuse.wrong.rule not in _OF_LOADS:
         return False
     before = statements[misuse.since[-1].offset]
     loaded = words_of(before.operands[0]) if before.operands and before.operands[0].startswith(b"{") else []
     return not {*loaded}.isdisjoint(words_of(text[before.end : misuse.at.offset]))
+
+
+def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -> bool:
+    """Return whether two accesses that must be of the same cells have one base register, which nothing writes between them.
+
+    The access before a commit is the one that it follows in the text.
+    """
+    if misuse.wrong.rule not in _OF_CELLS:
+        return True
+    later, place = statements[misuse.at.offset], misuse.since[-1].offset
+    if "committed" in misuse.wrong.states:
+        place = max((other for other in statements if other < place), default=place)
+    earlier, base = statements[place], _base(later)
+    if earlier.start > later.start or not base or base != _base(earlier):
+        return False
+    return re.search(_WRITTEN % re.escape(base), text[earlier.end : later.start]) is None
+
+
+def _base(statement: Statement) -> bytes:
+    """The register or variable of the first address among the operands of a statement."""
+    matches = (_BASE.match(operand) for operand in statement.operands)
+    return next((match[1] for match in matches if match), b"")
 
 
 def remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:

@@ -156,7 +156,7 @@ class TensorKernels:
             unordered = [*self._unordered(function, statements, loaded)]
         yield from (*unwaited, *unordered)
         # A step that the kernel lacks is reported once.
-        lacking = (*(self._loads if unwaited else ()), *(self._products if unordered else ()))
+        lacking = (*(self._loads if unwaited else ()), *((*self._products, *self._opcode(_COMMIT)) if unordered else ()))
         freed = self._has(_FREE, text)
         reported = set[tuple[int, str]]()
         for misuse in self._at_a_wrong_time(function, bits, statements, target):
@@ -178,7 +178,8 @@ class TensorKernels:
                 count = tensor_memory.count_of(self._catalog, known, statement)
                 return count.columns if count is not None else None
 
-            return lifecycles.of_kernel(function, protocol.lifecycles, statements, size, columns)
+            followed = [life for life in protocol.lifecycles if not life.alone]
+            return lifecycles.of_kernel(function, followed, statements, size, columns)
 
         yield from bits.doubts(misuses)
 

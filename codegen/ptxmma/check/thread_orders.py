@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
 _WAITED = "cp.async.wait_group 0;"
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 %rd1, [tile];"
+_CHANGE = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;"
+_PUBLISH = "fence.proxy.tensormap::generic.release.gpu;"
+_ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"
+_TENSOR_COPY = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
 _FIRST = ".reg .pred %p<2>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
 
 RULES: Mapping[str, Rule] = {
@@ -35,6 +39,14 @@ RULES: Mapping[str, Rule] = {
         "Write cp.async.commit_group after the copies, and cp.async.wait_group or cp.async.wait_all before the first read.",
         f"{_COPY}\n{examples.LOAD}\n{_WAITED}",
         f"{_COPY}\n{_WAITED}\nbar.sync 0;\n{examples.LOAD}",
+    ),
+    "stale-tensor-map": Rule(
+        "A thread that changes a tensor map publishes and acquires it before it copies.",
+        "Copies read tensor maps through a proxy of their own. Without the two fences they may read the map as it was, or half changed.",
+        "After tensormap.replace, write tensormap.cp_fenceproxy for a map in shared memory, or fence.proxy.tensormap::generic.release for "
+        "one in global memory; then, in the thread that copies, fence.proxy.tensormap::generic.acquire.",
+        f"{_CHANGE}\n{_PUBLISH}\n{_TENSOR_COPY}",
+        f"{_CHANGE}\n{_PUBLISH}\n{_ACQUIRE}\n{_TENSOR_COPY}",
     ),
     "unpublished-barrier": Rule(
         "The threads of a block, and of a cluster, see that an mbarrier is initialised before they use it.",
@@ -52,15 +64,19 @@ _ALLOCATE = "allocate"
 
 
 class ThreadOrders:
-    """Judges kernels by the lifecycles of protocols that do not allocate.
+    """Judges kernels by the lifecycles of what is not allocated.
 
     Args:
         protocols: the spec's protocols.
     """
 
     def __init__(self, protocols: Sequence[Protocol]) -> None:
-        without = (each for each in protocols if _ALLOCATE not in {step.role for step in each.steps})
-        self._lifecycles = [life for protocol in without for life in protocol.lifecycles]
+        self._lifecycles = [
+            life
+            for protocol in protocols
+            for life in protocol.lifecycles
+            if life.alone or _ALLOCATE not in {step.role for step in protocol.steps}
+        ]
 
     def of_kernel(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed."""
