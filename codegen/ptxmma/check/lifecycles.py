@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.kernel_paths import EXIT, KernelPaths, Misuse
 from ptxmma.check.remarks import Remark
@@ -78,10 +80,9 @@ def of_kernel(
     """
     at = {each.start: each for each in statements}
     try:
+        followed = KernelPaths(function.text, _that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
         yield from (
-            each
-            for each in KernelPaths(function.text, lifecycles, lambda place: size(at[place]), capacity).misuses()
-            if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)
+            each for each in followed.misuses() if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)
         )
     except NotFollowedError:
         return
@@ -119,6 +120,16 @@ def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Stat
     if earlier.start > later.start or not base or base != _base(earlier):
         return False
     return re.search(_WRITTEN % re.escape(base), text[earlier.end : later.start]) is None
+
+
+def _that_may_meet(lifecycles: Sequence[Lifecycle], statements: Sequence[Statement]) -> Sequence[Lifecycle]:
+    """The lifecycles, without rules about the same cells where no load has the base of another access: so most kernels need no walk."""
+    loads = {_base(each) for each in statements if each.operands and each.operands[0].startswith(b"{")}
+    others = {_base(each) for each in statements if each.operands and each.operands[0].startswith(b"[")}
+    if loads & others:
+        return lifecycles
+    kept = ((life, tuple(each for each in life.transitions if each.rule not in _OF_CELLS)) for life in lifecycles)
+    return [msgspec.structs.replace(life, transitions=transitions) for life, transitions in kept]
 
 
 def _base(statement: Statement) -> bytes:
