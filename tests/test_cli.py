@@ -191,28 +191,6 @@ _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 
 
-@pytest.mark.parametrize(
-    ("text", "spelling"),
-    [
-        (f"{_F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1, %f2, %f3, %f4}};", _F16),
-        (f"@%p1 {_WGMMA} {{%f1}}, %rd1, %rd2, p, 1, 1, 0, 0;  // first", _WGMMA),
-        (f'asm volatile("{_F16} {{%0, %1, %2, %3}}, {{%4}};\\n" : "+f"(d[0]));', _F16),
-        ('"mma.sync.aligned.m16n8k16"\n    ".row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "', _F16),
-        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
-        ("ptxmma::mma_m16n8k16_f32_f16_f16_f32(d, a, b, c);", _F16),
-        ("mma_m16n8k16_f32_f16_f16_f32", _F16),
-        ("ptxmma::mma<ptxmma::shape<16, 8, 16>, ptxmma::f32, ptxmma::f16, ptxmma::f16, ptxmma::f32>", _F16),
-        ("using Multiply = mma<shape<16,8,16>, f32, f16, f16, f32>;", _F16),
-        ("SM80_16x8x16_F32F16F16F32_TN", _F16),
-        ("cute::SM80_16x8x16_F32F16F16F32_TN{}", _F16),
-        ("SM90_64x64x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::K>", _WGMMA),
-        ("SM90::GMMA::MMA_64x64x16_F32BF16BF16_RS", _WGMMA),
-    ],
-)
-def test_an_instruction_goes_by_many_names(text: str, spelling: str) -> None:
-    assert _show(text, "--json") == _show(spelling, "--json")
-
-
 def test_every_function_and_type_of_the_headers_names_its_instruction(catalog: Catalog) -> None:
     for each in list(catalog.all())[::37]:
         shown = cplusplus.shown(each)
