@@ -76,6 +76,16 @@ def test_names_of_gpus_mean_their_targets(catalog: Catalog) -> None:
             target_named(spec, name)
 
 
+def test_names_of_swizzles_mean_modes() -> None:
+    for name, mode in _QUESTIONS["swizzles"].items():
+        layout = ptxmma.shared_memory.SharedLayout("bf16", "K", name, 64, 64)
+        assert (layout.swizzle, layout) == (mode, ptxmma.shared_memory.SharedLayout("bf16", "K", mode, 64, 64))
+    tile = ptxmma.TensorMap(
+        "bf16", (4096, 4096), box=(64, 128), swizzle="CU_TENSOR_MAP_SWIZZLE_128B", interleave="CU_TENSOR_MAP_INTERLEAVE_NONE"
+    )
+    assert (tile.swizzle, tile.interleave) == ("128B", "none")
+
+
 def test_names_of_types_mean_element_types(catalog: Catalog) -> None:
     assert {name: [*types_named(catalog.database.spec, name)] for name in _QUESTIONS["types"]} == _QUESTIONS["types"]
 

@@ -10,7 +10,7 @@ import click
 from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options, usage_errors
-from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +64,11 @@ def encode(family: str | None, swizzle: str, as_json: bool, database: str | None
       ptxmma descriptor encode --address 0x400 --swizzle 128 --lbo 16 --sbo 1024
       ptxmma descriptor encode --address 0x400 --swizzle 128 --type bf16 --major k --rows 64 --cols 64
     """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.catalog.instructions.user_names import swizzle_named
+
     family = family_of(family, database)
     try:
-        described = _described(family, swizzle_name(swizzle), given, database)
+        described = _described(family, swizzle_named(swizzle), given, database)
         bits = described.encode(database=database)
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None

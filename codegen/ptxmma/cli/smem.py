@@ -9,7 +9,7 @@ import click
 from ptxmma.cli.command import Command, within
 from ptxmma.cli.options import database_option, known_names, table_options, usage_errors
 from ptxmma.cli.render import coloured, draw_matrix
-from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, swizzle_name, tile_option
+from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
 
 if TYPE_CHECKING:
     from ptxmma.cli.render import Table
@@ -64,7 +64,7 @@ def command(
         layout = Geometry(
             element,
             major.upper(),
-            swizzle_name(swizzle),
+            swizzle,
             given["rows"],
             given["cols"],
             start=given["address"],

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
 
 
-#: Beginnings of the names of modes in CUDA's driver and in CuTe.
-_SWIZZLE = re.compile(r"^(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|^SW(?=[0-9])")
-
-
 def integer(value: object) -> int:
     """The type of options that take an integer, in hexadecimal with ``0x``."""
     try:
@@ -74,12 +70,6 @@ def family_of(given: str | None, database: str | None) -> str:
 padded_option = click.option(
     "--padded", is_flag=True, help="16 elements of 4 or 6 bits in each 16 bytes, as kind::f8f6f4 and kind::mxf8f6f4 read them."
 )
-
-
-def swizzle_name(given: str) -> str:
-    """The name of a swizzle mode as users write it: ``"128B"`` for ``128``, ``SW128`` and ``CU_TENSOR_MAP_SWIZZLE_128B``."""
-    name = _SWIZZLE.sub("", given.upper())
-    return f"{name}B" if name.isdigit() else name if name[:1].isdigit() else "none" if name == "NONE" else given
 
 
 def in_options(message: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, completed, database_option, json_option, known_names
-from ptxmma.cli.tiles import in_options, integer, padded_option, swizzle_name
+from ptxmma.cli.tiles import in_options, integer, padded_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -108,7 +108,6 @@ def command(
     described = {name: value for name, value in given.items() if value is not None}
     if not described.keys() & {"box", "channels", "pixels"}:
         raise click.UsageError("give --box, or for im2col --channels, --pixels, --lower and --upper")
-    described |= {name: swizzle_name(given[name]) for name in ("swizzle", "interleave")}
     try:
         box = BoxGeometry(element, **described, database=database)
         place = _place(box, destination, at, point)

@@ -20,7 +20,7 @@ from ptxmma.cli.options import (
     usage_errors,
 )
 from ptxmma.cli.render import coloured
-from ptxmma.cli.tiles import integer, swizzle_name
+from ptxmma.cli.tiles import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,6 +139,7 @@ def _images(
     instruction: Instruction, described: Mapping[str, Multiplicand], swizzle: str | None, majors: Mapping[str, str]
 ) -> dict[str, Geometry]:
     """The smallest images that hold the matrices in shared memory, whole panels of the swizzle, by the names of the matrices."""
+    from ptxmma.catalog.instructions.user_names import swizzle_named
     from ptxmma.matrices.operations import operation
     from ptxmma.matrices.shared.canonical import Geometry, canonical, packing
     from ptxmma.matrices.shared.readable_types import memory_of
@@ -153,7 +154,7 @@ def _images(
         raise click.UsageError(f"{instruction.canonical} does not read that matrix from shared memory: leave out {', '.join(wrong)}{hint}")
     if swizzle is None:
         raise click.UsageError("--major-a and --major-b need --swizzle: none, 32, 64 or 128")
-    images, name, database, family = {}, swizzle_name(swizzle), instruction.database, instruction.variant.instruction.family
+    images, name, database, family = {}, swizzle_named(swizzle), instruction.database, instruction.variant.instruction.family
     for letter, each in described.items():
         major = majors.get(letter, "k").upper()
         try:

@@ -1,4 +1,4 @@
-"""The names that people give targets and element types: products, architectures, compute capabilities, groups of types."""
+"""The names that people give targets, element types and swizzles: products, architectures, compute capabilities, groups of types."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from ptxmma.model import Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
 _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
+#: Beginnings of the names of modes in CUDA's driver and in CuTe.
+_MODE = re.compile(r"^(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|^SW(?=[0-9])")
 
 
 def target_named(spec: Spec, given: str) -> str:
@@ -98,3 +100,9 @@ def types_named(spec: Spec, name: str) -> tuple[str, ...]:
     }
     one_of("element type", name, groups)
     return tuple(groups[name])
+
+
+def swizzle_named(given: str | int) -> str:
+    """The name of a swizzle or interleave mode as users write it: ``"128B"`` for ``128``, ``SW128`` and ``CU_TENSOR_MAP_SWIZZLE_128B``."""
+    name = _MODE.sub("", str(given).upper())
+    return f"{name}B" if name.isdigit() else name if name[:1].isdigit() else "none" if name in ("NONE", "INTER") else str(given)

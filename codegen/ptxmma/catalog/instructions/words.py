@@ -68,9 +68,11 @@ class Match(NamedTuple):
 def matching(catalog: Catalog, text: str) -> list[Match]:
     """The instructions that have every word of a text; where none has, the ones with modifiers that begin with the words.
 
-    A text with dots and without spaces is a spelling, from which modifiers are left out: the rest is in order.
+    A text with dots and without spaces is a spelling, from which modifiers are left out: the rest is in order.  The name of an intrinsic,
+    which begins with a word that PTX does not have, is none.
     """
     words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
+    spelling = spelling and not any(words[0] in entry.names for entry in catalog.database.spec.words)
     if not 0 < len(words) <= _MOST or text.startswith("."):
         return []
     meanings = _meanings(catalog.database.spec, words)
@@ -189,9 +191,16 @@ def _literals(instruction: Instruction) -> set[str]:
 
 
 def _meanings(spec: Spec, words: Words) -> list[Words]:
-    """The words with each that PTX does not have replaced by its meanings, the preferred first."""
+    """The words with each that PTX does not have replaced by its meanings, the preferred first.
+
+    A word that begins with one of them and ``_`` is that word and the rest: ``sm90_tma_load_2d``.
+    """
     known = {name: entry.means for entry in spec.words for name in entry.names}
-    choices = [[tuple(meaning.lower().split()) for meaning in known.get(word, (word,))] for word in words]
+    choices = []
+    for word in words:
+        name = max((each for each in known if word == each or word.startswith(f"{each}_")), key=len, default="")
+        rest = [part for part in word[len(name) + 1 :].split("_") if part and name]
+        choices.append([(*meaning.lower().split(), *rest) for meaning in known.get(name, (word,))])
     return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
 
 
@@ -213,9 +222,8 @@ def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[In
 def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
     """The words that some variant of an instruction has."""
     if "words" not in entry.memo:
-        tokens = {*fixed_tokens(entry.syntax), *(hint.default for hint in entry.hints if hint.default)}.union(
-            *(qualifier_values(entry, name) for name in placeholders(entry.syntax))
-        )
+        tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
+        tokens.update(value for hint in entry.hints for value in hint.values)
         for number, _ in enumerate(entry.forms):
             for variant in representatives(entry, number)[: None if entry.operation == resolution.OPERATION else 1]:
                 tokens.update(roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
@@ -239,7 +247,7 @@ def _places(instruction: Instruction, words: Words, *, begun: bool) -> list[int]
     for word in words:
         whole = [place for place, texts in enumerate(tokens) if word in texts]
         fitting = _free(tokens, taken, whole)
-        if fitting is None and not whole and _is_implied(instruction, word):
+        if fitting is None and not whole and (_has_sizes(instruction, word) or word in _beside(instruction)):
             continue
         if fitting is None and begun and len(word) >= _BEGUN and word[0].isalpha():
             fitting = _free(tokens, taken, [place for place, texts in enumerate(tokens) if any(text.startswith(word) for text in texts)])
@@ -253,13 +261,6 @@ def _free(tokens: Sequence[Words], taken: Sequence[int], fitting: Sequence[int])
     """The first fitting place that is not taken, after the last one taken if possible; a modifier of several parts may be taken twice."""
     free = [place for place in fitting if place not in taken or len(tokens[place]) > 1]
     return next((place for place in free if not taken or place >= taken[-1]), next(iter(free), None))
-
-
-def _is_implied(instruction: Instruction, word: str) -> bool:
-    """Return whether a word says sizes, a type that a descriptor chooses, or a hint that leaving it out means: ``tile``."""
-    if _has_sizes(instruction, word) or word in _types(instruction, *_MATRICES):
-        return True
-    return any(word == hint.default.lower() for hint, _ in instruction.possible_hints())
 
 
 @functools.lru_cache(maxsize=1 << 8)
@@ -282,6 +283,12 @@ def _types(instruction: Instruction, *matrices: str) -> set[str]:
     """The element types of some of its matrices, stated or chosen by a descriptor."""
     chosen = resolution.types(instruction.database.spec, instruction.variant)
     return {instruction.matrix_types.get(name, "") for name in matrices}.union(*(chosen.get(f"{name}type", ()) for name in matrices))
+
+
+def _beside(instruction: Instruction) -> set[str]:
+    """The words that are no modifiers of its canonical spelling: types of its matrices, and hints."""
+    hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
+    return _types(instruction, *_MATRICES) | hints
 
 
 def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.arguments import in_range, integer, one_of
 from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.instructions.user_names import swizzle_named
 from ptxmma.matrices.shared.box_rules import Broken, IllegalBoxError, broken
 from ptxmma.matrices.shared.canonical import Geometry, mode_of
 from ptxmma.matrices.shared.readable_types import memory_of
@@ -108,6 +109,7 @@ class BoxGeometry:
         self.mode = "im2col" if channels or pixels or lower or upper else "tiled"
         self.element, self._type = _typed(spec, maps, element, padded=padded)
         self.data_type, self.padded = self._type.name, bool(self._type.group)
+        swizzle, interleave = swizzle_named(swizzle), swizzle_named(interleave)
         for what, name, known in (
             ("swizzle", swizzle, maps.swizzles),
             ("interleave", interleave, maps.interleaves),

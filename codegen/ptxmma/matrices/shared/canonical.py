@@ -14,6 +14,7 @@ from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.lookup import codec
 from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.instructions.user_names import swizzle_named
 from ptxmma.catalog.layouts import cute_layout
 from ptxmma.catalog.layouts.cute_layout import CuteLayout, Modes
 from ptxmma.matrices.shared.readable_types import element_of, memory_of, paddings
@@ -173,7 +174,7 @@ class Geometry:
             ValueError: a type that is unknown or cannot be read with that majorness, extents that do not fill panels and groups or
                 lead out of a descriptor's reach, a start or stride that is not aligned, a base offset that a descriptor cannot hold.
         """
-        memory = memory_of(database)
+        memory, swizzle = memory_of(database), swizzle_named(swizzle)
         self._canonical = canonical(memory, majorness, swizzle)
         self._database = database
         self._codec = matrix_codec(family, database)

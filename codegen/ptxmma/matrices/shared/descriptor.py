@@ -13,6 +13,7 @@ import msgspec
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_format
 from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.catalog.instructions.user_names import swizzle_named
 from ptxmma.matrices.shared.canonical import Geometry, aligned, matrix_codec, mode_of
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.model import formula
@@ -29,7 +30,7 @@ def base_offset(swizzle: str, start: int, *, database: DatabaseLike = None) -> i
         ValueError: no such swizzle, or a start that is negative or not aligned.
     """
     memory = memory_of(database)
-    known = {"start": aligned("start", start, memory.alignment), "pattern": mode_of(memory, swizzle).pattern}
+    known = {"start": aligned("start", start, memory.alignment), "pattern": mode_of(memory, swizzle_named(swizzle)).pattern}
     value: Any = formula.evaluate(formula.parse(memory.base_offset), known)
     return int(value)
 
