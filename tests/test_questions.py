@@ -15,7 +15,8 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.user_names import target_named, types_named
 from ptxmma.cli import main
 
-_QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
+#: Questions with their answers, of each kind.
+QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
 
 
 def _command(*arguments: str) -> tuple[int, str, str]:
@@ -24,14 +25,14 @@ def _command(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize(("words", "answer"), _QUESTIONS["instructions"].items())
+@pytest.mark.parametrize(("words", "answer"), QUESTIONS["instructions"].items())
 def test_words_mean_an_instruction(words: str, answer: str) -> None:
     assert ptxmma.instruction(words).canonical == answer
 
 
 def test_the_command_takes_the_same_words() -> None:
     """Words are one argument or several; what else matches is said beside the answer."""
-    for words, answer in [pair for pair in _QUESTIONS["instructions"].items() if " " in pair[0]][::7]:
+    for words, answer in [pair for pair in QUESTIONS["instructions"].items() if " " in pair[0]][::7]:
         code, answered, said = _command("show", *words.split(), "--json")
         assert (code, json.loads(answered)["instruction"]) == (0, answer), words
         assert said == "" or said.startswith(f"{answer} is taken"), words
@@ -44,14 +45,14 @@ def test_the_command_takes_the_same_words() -> None:
     assert _command("list", "m16n8k8", "tf32")[1].count("tf32.tf32") == 3
 
 
-@pytest.mark.parametrize(("words", "arguments"), _QUESTIONS["products"].items())
+@pytest.mark.parametrize(("words", "arguments"), QUESTIONS["products"].items())
 def test_words_say_products(words: str, arguments: dict[str, str | int]) -> None:
     product = ptxmma.instruction(words)
     assert dict(product.variant.chosen) == arguments
     assert ptxmma.instruction(words, n=64).extents["n"] == 64  # an argument counts more
 
 
-@pytest.mark.parametrize(("words", "facts"), _QUESTIONS["several"].items())
+@pytest.mark.parametrize(("words", "facts"), QUESTIONS["several"].items())
 def test_words_of_several_instructions_say_what_separates_them(words: str, facts: list[str]) -> None:
     with pytest.raises(ptxmma.AmbiguousInstruction) as caught:
         ptxmma.instruction(words)
@@ -60,7 +61,7 @@ def test_words_of_several_instructions_say_what_separates_them(words: str, facts
     assert caught.value.close == [each.canonical for each in caught.value.instructions[: len(caught.value.close)]] != []
 
 
-@pytest.mark.parametrize(("words", "reason"), _QUESTIONS["none"].items())
+@pytest.mark.parametrize(("words", "reason"), QUESTIONS["none"].items())
 def test_words_of_no_instruction_name_the_one_at_fault(words: str, reason: str) -> None:
     with pytest.raises(ptxmma.UnknownInstruction) as caught:
         ptxmma.instruction(words)
@@ -70,14 +71,14 @@ def test_words_of_no_instruction_name_the_one_at_fault(words: str, reason: str) 
 
 def test_names_of_gpus_mean_their_targets(catalog: Catalog) -> None:
     spec = catalog.database.spec
-    assert {name: target_named(spec, name) for name in _QUESTIONS["targets"]} == _QUESTIONS["targets"]
-    for name in _QUESTIONS["older"]:
+    assert {name: target_named(spec, name) for name in QUESTIONS["targets"]} == QUESTIONS["targets"]
+    for name in QUESTIONS["older"]:
         with pytest.raises(ValueError, match=f"^'{name}' has no tensor cores; the first target with matrix instructions is sm_70$"):
             target_named(spec, name)
 
 
 def test_names_of_swizzles_mean_modes() -> None:
-    for name, mode in _QUESTIONS["swizzles"].items():
+    for name, mode in QUESTIONS["swizzles"].items():
         layout = ptxmma.shared_memory.SharedLayout("bf16", "K", name, 64, 64)
         assert (layout.swizzle, layout) == (mode, ptxmma.shared_memory.SharedLayout("bf16", "K", mode, 64, 64))
     tile = ptxmma.TensorMap(
@@ -87,10 +88,10 @@ def test_names_of_swizzles_mean_modes() -> None:
 
 
 def test_names_of_types_mean_element_types(catalog: Catalog) -> None:
-    assert {name: [*types_named(catalog.database.spec, name)] for name in _QUESTIONS["types"]} == _QUESTIONS["types"]
+    assert {name: [*types_named(catalog.database.spec, name)] for name in QUESTIONS["types"]} == QUESTIONS["types"]
 
 
-@pytest.mark.parametrize(("asked", "row"), _QUESTIONS["commands"].items())
+@pytest.mark.parametrize(("asked", "row"), QUESTIONS["commands"].items())
 def test_commands_answer(asked: str, row: str) -> None:
     code, answer, _ = _command(*asked.split())
     assert code in (0, 1)  # 1: something in the descriptor is suspicious

@@ -22,6 +22,9 @@ _EXTRAS = {
     "yaml": "generate",
     "jsonschema": "generate",
     "jinja2": "generate",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "anyio": "mcp",
 }
 
 #: New objects between two garbage collections: nearly all live as long as the process.
@@ -29,7 +32,7 @@ _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
 VERBS = (
     "list", "show", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate",
-    "validate",
+    "validate", "mcp", "skill",
 )  # fmt: skip
 
 

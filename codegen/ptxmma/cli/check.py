@@ -71,6 +71,7 @@ def _rule_names(_context: click.Context) -> list[str]:
 @click.option(
     "--no-flow", is_flag=True, help="Judge instructions one by one: neither follow registers of wgmma nor judge kernels as a whole; faster."
 )
+@click.option("--isolated", is_flag=True, help="Read neither ptxmma.toml nor pyproject.toml.")
 @database_option
 def command(
     files: tuple[str, ...],
@@ -86,6 +87,7 @@ def command(
     fix: bool,
     unsafe_fixes: bool,
     no_flow: bool,
+    isolated: bool,
     database: str | None,
 ) -> None:
     """Check the matrix instructions of PTX files, of inline assembly, or of standard input.
@@ -108,7 +110,7 @@ def command(
         raise click.UsageError(f"--statistics prints text or JSON: leave out --format {form}, or --statistics")
     if select and not _rules(select):
         raise click.UsageError("--select names no rule: leave it out for all rules")
-    configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None))
+    configured = _configured(_rules(select), _rules(ignore), severity or ("note" if statistics else None), isolated=isolated)
     with usage_errors():
         spec_target = target and named_target(catalog_of(database).database.spec, target)
         notes = fix or configured.selection.least == "note"
@@ -131,14 +133,14 @@ def _rules(options: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for option in options for name in option.replace(",", " ").split())
 
 
-def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Severity | None) -> Configuration:
-    """The configuration of the working directory with what the options say."""
+def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Severity | None, *, isolated: bool) -> Configuration:
+    """The configuration of the working directory, or none if isolated, with what the options say."""
     import msgspec
 
-    from ptxmma.check.configuration import Configuration, configuration
+    from ptxmma.check.configuration import Configuration, Selection, configuration
 
     with usage_errors():
-        selection, root = configuration(Path.cwd())
+        selection, root = (Selection(), Path.cwd()) if isolated else configuration(Path.cwd())
         changes = {"select": select, "ignore": (*selection.ignore, *ignore), "severity": severity}
         given = {name: value for name, value in changes.items() if value}
         return Configuration(msgspec.structs.replace(selection, **given), root)

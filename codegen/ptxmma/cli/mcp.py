@@ -1,0 +1,236 @@
+"""``ptxmma mcp``: the answers of the command for agents, by the Model Context Protocol.
+
+A tool is a verb: its parameters are the options of the verb, and its answer is what the verb prints.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ptxmma.cli.command import Command, NamedNumbers
+
+#: The verbs that answer questions, without the ones that write files or show pages.
+_VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "check")
+#: Options that read or write files, or change the form for another reader.
+_LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero"}
+#: Bytes of a document, and characters of an answer.
+_MOST_READ, _MOST_SAID = 20_000_000, 40_000
+#: The first text that an agent reads.
+_INSTRUCTIONS = """\
+Facts about NVIDIA's PTX matrix instructions and the copies that feed them.  Name an instruction in words: m16n8k16 bf16, or
+tcgen05.ld 32x32b x64.  show prints its operands and targets, layout the thread that holds an element.  check judges PTX and inline
+assembly."""
+_JSON_TYPES = {"integer": "integer", "boolean": "boolean", "float": "number"}
+
+
+class RefusedError(Exception):
+    """A request that is not answered; the message says why, and what is allowed."""
+
+
+class Tool(NamedTuple):
+    """A verb as a tool.
+
+    Attributes:
+        arguments: the words of the command that lead to the verb: ``["descriptor", "decode"]``.
+        command: the verb.
+        parameters: the options and arguments that a request may give, by their names.
+    """
+
+    arguments: Sequence[str]
+    command: click.Command
+    parameters: Mapping[str, click.Parameter]
+
+    @property
+    def description(self) -> str:
+        """The help of the verb, with its examples."""
+        return (self.command.help or "").replace("\b\n", "").strip()
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a request."""
+        properties = {name: _property(parameter) for name, parameter in self.parameters.items()}
+        properties |= {name: {"type": "integer", "description": text} for name, text in self._axes().items()}
+        required = [name for name, parameter in self.parameters.items() if parameter.required]
+        if self.arguments == ["check"]:
+            properties |= {
+                "code": {"type": "string", "description": "PTX, or a source with inline assembly; then language says in which language."},
+                "file": {"type": "string", "description": "A file below the folder of the server, in place of code."},
+            }
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    def _axes(self) -> dict[str, str]:
+        """The axes of operands, which some verbs take as options: ``{"row": …}``."""
+        given = self.command.axes if isinstance(self.command, NamedNumbers) else {}
+        return {name.replace("-", "_"): text for names, text in given.items() for name in names.split()}
+
+    def line(self, given: Mapping[str, Any]) -> list[str]:
+        """The arguments of the command for a request.
+
+        Raises:
+            RefusedError: an unknown parameter, or a value that is no text, number or truth value.
+        """
+        options, words = list[str](), list[str]()
+        for name, value in given.items():
+            parameter = self.parameters.get(name)
+            if parameter is None and name not in self._axes():
+                raise RefusedError(f"unknown parameter {name!r}; known: {', '.join([*self.parameters, *self._axes()])}")
+            values = value if isinstance(value, list) else [value]
+            if not all(isinstance(each, str | int | float) for each in values):
+                raise RefusedError(f"{name} must be a text, a number or a truth value")
+            option = f"--{name.replace('_', '-')}"
+            if isinstance(parameter, click.Argument):
+                words += [str(each) for each in values]
+            elif isinstance(parameter, click.Option) and parameter.is_flag:
+                options += [option] if value is True else parameter.secondary_opts[:1]
+            else:
+                options += [f"{option}={each}" for each in values]
+        isolated = ["--isolated"] if self.arguments == ["check"] else []
+        return [*self.arguments, *isolated, *options, "--", *words]
+
+
+def _property(parameter: click.Parameter) -> dict[str, Any]:
+    """The JSON Schema of an option or an argument."""
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        schema: dict[str, Any] = {"type": "boolean"}
+    elif isinstance(parameter.type, click.Choice):
+        schema = {"type": "string", "enum": [*parameter.type.choices]}
+    else:
+        schema = {"type": _JSON_TYPES.get(parameter.type.name, "string")}
+    if parameter.multiple:
+        schema = {"type": "array", "items": schema}
+    text = getattr(parameter, "help", None)
+    return schema | ({"description": text} if text else {})
+
+
+def tools() -> dict[str, Tool]:
+    """Every tool by its name: ``show``, ``descriptor_decode``."""
+    from ptxmma.cli import main
+
+    context = click.Context(main)
+    return {
+        "_".join(arguments).replace("-", "_"): Tool(arguments, command, _parameters(command))
+        for verb in _VERBS
+        for arguments, command in _leaves([verb], main.get_command(context, verb), context)
+    }
+
+
+def _leaves(arguments: list[str], command: click.Command | None, context: click.Context) -> Iterator[tuple[list[str], click.Command]]:
+    """The commands of a verb that is a group, or the verb itself."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            yield from _leaves([*arguments, name], command.get_command(context, name), context)
+    elif command is not None:
+        yield arguments, command
+
+
+def _parameters(command: click.Command) -> dict[str, click.Parameter]:
+    """The options and arguments that a request may give."""
+    named = {_name(each): each for each in command.params if not isinstance(each.type, click.Path | click.File)}
+    return {name: each for name, each in named.items() if name not in _LEFT_OUT}
+
+
+def _name(parameter: click.Parameter) -> str:
+    """The name of a parameter as the help of the verb shows it, with ``_`` for ``-``."""
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len).lstrip("-").replace("-", "_")
+    shown = (parameter.metavar or "").strip("[].").lower()
+    return shown if shown.isidentifier() else parameter.name or ""
+
+
+def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> str:
+    """The text that the verb prints, messages first.
+
+    Raises:
+        RefusedError: the verb refuses the request, or the request leaves the folder or names too large a document.
+    """
+    from click.testing import CliRunner
+
+    from ptxmma.cli import main
+
+    given, source = dict(given), ""
+    if tool.arguments == ["check"]:
+        source, files = _document(given.pop("code", None), given.pop("file", None), folder)
+        line = [*tool.line(given), *files]
+    else:
+        line = tool.line(given)
+    result = CliRunner().invoke(main, line, input=source)
+    gc.unfreeze()  # ``check`` freezes what it made: a server goes on
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise RefusedError(f"{type(result.exception).__name__}: {result.exception}")
+    said = result.stderr + result.stdout
+    if result.exit_code > 1:  # 1 means a finding
+        raise RefusedError(said.partition("Error: ")[2].strip() or said.strip())
+    if len(said) > _MOST_SAID:
+        cut = said[:_MOST_SAID].rpartition("\n")[0]
+        return f"{cut}\n... {len(said) - len(cut)} more characters: narrow the question\n"
+    return said or "no output\n"
+
+
+def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]:
+    """The text, or the name of the file, that ``check`` reads."""
+    if isinstance(code, str) == isinstance(file, str):
+        raise RefusedError("give code, or file")
+    if isinstance(code, str):
+        size, source, files = len(code.encode()), code, ["-"]
+    else:
+        path = (folder / str(file)).resolve()
+        if not path.is_relative_to(folder):
+            raise RefusedError(f"{file} is outside of the folder that the server reads")
+        if not path.is_file():
+            raise RefusedError(f"{file} is no file below the folder that the server reads")
+        size, source, files = path.stat().st_size, "", [str(path)]
+    if size > _MOST_READ:
+        raise RefusedError(f"the document has {size:,} bytes; at most {_MOST_READ:,} are read: check it with the command")
+    return source, files
+
+
+@click.command("mcp", cls=Command)
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="The folder below which check reads files; by default the current one.",
+)
+def command(root: Path) -> None:
+    """Serve the answers of the command to an agent, by the Model Context Protocol over standard input and output.
+
+    A tool is a verb: show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, check.  Reads nothing outside
+    of --root, and writes nothing.
+
+    \b
+    Example:
+      claude mcp add ptxmma -- ptxmma mcp
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    import anyio
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    from ptxmma.release import __version__
+
+    known, folder = tools(), root.resolve()
+
+    async def listed(*_: object) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[types.Tool(name=name, description=tool.description, input_schema=tool.schema()) for name, tool in known.items()]
+        )
+
+    async def called(_: object, request: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            if request.name not in known:
+                raise RefusedError(f"unknown tool {request.name!r}; known: {', '.join(known)}")
+            text, failed = answer(known[request.name], request.arguments or {}, folder), False
+        except RefusedError as error:
+            text, failed = str(error), True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
+
+    async def serve() -> None:
+        server = Server("ptxmma", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(serve)

@@ -1,0 +1,153 @@
+"""The server for agents, asked by a real client; and the skill, whose steps are commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ptxmma.cli import main
+from test_questions import QUESTIONS
+
+anyio = pytest.importorskip("anyio")
+mcp = pytest.importorskip("mcp")
+stdio = pytest.importorskip("mcp.client.stdio")
+
+_COMMAND = (sys.executable, "-m", "ptxmma", "mcp")
+_WRONG = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2}, {%r4, %r5}, {%f0, %f1, %f2, %f3};\n"
+
+
+def _asked(folder: Path, *requests: tuple[str, dict[str, Any]]) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
+    """The schemas of the tools, and the answers of one server: whether it refuses, and its text."""
+
+    async def ask() -> tuple[dict[str, Any], list[tuple[bool, str]]]:
+        parameters = stdio.StdioServerParameters(command=_COMMAND[0], args=[*_COMMAND[1:]], cwd=str(folder))
+        async with stdio.stdio_client(parameters) as (read, write), mcp.ClientSession(read, write) as session:
+            await session.initialize()
+            schemas = {tool.name: tool.input_schema for tool in (await session.list_tools()).tools}
+            answers = [await session.call_tool(name, arguments) for name, arguments in requests]
+            return schemas, [(bool(each.is_error), each.content[0].text) for each in answers]
+
+    answered: tuple[dict[str, Any], list[tuple[bool, str]]] = anyio.run(ask)
+    return answered
+
+
+def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
+    (tmp_path / "kernel.ptx").write_text(_WRONG, encoding="utf-8")
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("show", {"instruction": "m16n8k8 tf32"}),
+        ("layout", {"instruction": "m16n8k16 f16", "operand": "a", "row": 9, "col": 3, "json": True}),
+        ("layout", {"instruction": "m16n8k16 f16", "operand": "d", "as": "m16n8k16 f16"}),
+        ("explain", {"code": "C7510"}),
+        ("targets", {"target": "rtx5090"}),
+        ("list", {"pattern": "m16n8k8", "documented": False, "target": "sm_80"}),
+        ("descriptor_decode", {"descriptor": "0x4000004000010040"}),
+        ("smem", {"type": "bf16", "major": "k", "swizzle": "128", "rows": 64, "cols": 64}),
+        ("check", {"code": _WRONG, "target": "sm_80"}),
+        ("check", {"file": "kernel.ptx", "select": ["register-count"]}),
+    ]
+    schemas, answers = _asked(tmp_path, *requests)
+    assert {name for name, _ in requests} <= schemas.keys()
+    assert all(set(given) <= schemas[name]["properties"].keys() for name, given in requests)
+    assert not any(refused for refused, _ in answers)
+    texts = [text for _, text in answers]
+    shown = CliRunner().invoke(main, ["show", "m16n8k8 tf32"])
+    assert texts[0] == shown.stderr + shown.stdout
+    assert '"lane": 5' in texts[1]
+    assert all("register-count" in text for text in texts[-2:])
+    assert f"{tmp_path / 'kernel.ptx'}:1:78: error: a must be" in texts[-1]
+
+
+def test_questions_have_their_answers(tmp_path: Path) -> None:
+    asked = [*QUESTIONS["instructions"].items()][::9]
+    _, answers = _asked(tmp_path, *(("show", {"instruction": words}) for words, _ in asked))
+    for (words, answer), (refused, text) in zip(asked, answers, strict=True):
+        assert (refused, answer in text.splitlines()) == (False, True), words
+
+
+def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    (tmp_path / "secret.ptx").write_text("secret", encoding="utf-8")
+    (tmp_path / "ptxmma.toml").write_text("broken [", encoding="utf-8")
+    (folder / "link.ptx").symlink_to(tmp_path / "secret.ptx")
+    with (folder / "large.ptx").open("wb") as large:
+        large.truncate(20_000_001)
+    refusals: list[tuple[str, dict[str, Any], str]] = [
+        ("check", {"file": "../secret.ptx"}, "outside of the folder"),
+        ("check", {"file": str(tmp_path / "secret.ptx")}, "outside of the folder"),
+        ("check", {"file": "link.ptx"}, "outside of the folder"),
+        ("check", {"file": "missing.ptx"}, "no file below the folder"),
+        ("check", {"file": "."}, "no file below the folder"),
+        ("check", {"file": "large.ptx"}, "20,000,001 bytes; at most 20,000,000"),
+        ("check", {}, "give code, or file"),
+        ("check", {"code": "", "file": "link.ptx"}, "give code, or file"),
+        ("check", {"code": "x", "fix": True}, "unknown parameter 'fix'"),
+        ("show", {"instruction": "m16n8k8 tf32", "database": "/etc/passwd"}, "unknown parameter 'database'"),
+        ("show", {"instruction": {"a": 1}}, "must be a text"),
+        ("show", {"instruction": "--help"}, "--help"),
+        ("show", {}, "Missing argument 'INSTRUCTION'"),
+        ("layout", {"instruction": "m16n8k8 tf32", "operand": "a", "row": 99, "col": 0}, "row"),
+        ("generate", {"out": "/"}, "unknown tool 'generate'"),
+    ]
+    _, answers = _asked(folder, *((name, given) for name, given, _ in refusals), ("check", {"code": _WRONG}))
+    for (name, given, reason), (refused, text) in zip(refusals, answers, strict=False):
+        assert refused, (name, given)
+        assert reason in text, (name, given)
+        assert "secret" not in text.replace("secret.ptx", "")
+    assert answers[-1][0] is False
+    assert sorted(path.name for path in folder.iterdir()) == ["large.ptx", "link.ptx"]
+
+
+def test_broken_messages_leave_the_server_running(tmp_path: Path) -> None:
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        "{broken",
+        "[]",
+        "\x00\x01",
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
+        json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "explain", "arguments": {"code": "C7519"}}}),
+    ]
+    server = subprocess.Popen(_COMMAND, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("\n".join(lines) + "\n")
+        server.stdin.flush()
+        answers: dict[object, dict[str, Any]] = {}
+        while 3 not in answers:
+            message = json.loads(server.stdout.readline())
+            answers[message.get("id")] = message
+        server.stdin.close()
+        assert server.wait(20) == 0
+    assert answers[2]["error"]["code"] == -32601  # no such method
+    assert "A wgmma.fence is missing" in answers[3]["result"]["content"][0]["text"]
+
+
+def _commands(text: str) -> list[str]:
+    return [line.strip() for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.strip().splitlines()]
+
+
+def test_every_step_of_the_skill_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run: Callable[..., Any] = CliRunner().invoke
+    printed = run(main, ["skill"]).output
+    assert len(printed.splitlines()) <= 150
+    (tmp_path / "kernel.ptx").write_text("", encoding="utf-8")
+    commands = _commands(printed)
+    assert len(commands) > 10
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert (program, run(main, arguments).exit_code) == ("ptxmma", 0), command
+    assert run(main, ["skill", "--install", "skills"]).output.split() == [str(Path("skills/ptxmma/SKILL.md"))]
+    assert (tmp_path / "skills/ptxmma/SKILL.md").read_text(encoding="utf-8") == printed
