@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from ptxmma import convert, emulate, instruction, paths
 from ptxmma.catalog.conversion import Arrange
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.operands import Operand
+from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.matrices.shared_memory import SharedLayout, bank_conflicts
 
 Array = npt.NDArray[np.int64]
@@ -300,6 +303,25 @@ static_assert(BM::share<2>::x(2, 1) == 128 && BM::share<2>::k(2, 1) == 32 && BM:
 def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
     body = 'const uint32_t& bytes = BK::bytes; std::printf("%u %u\\n", bytes, BK::steps + BM::boxes);'
     assert run(f"{_HEADERS}{_TILES}int main() {{ {body} }}\n", tmp_path, dialect) == [[176 * 64 * 2, 4 + 3]]
+
+
+@pytest.mark.parametrize("dialect", ["c++14", "c++17"])
+def test_tensors_whose_boxes_fill_a_tile(dialect: str, tmp_path: Path) -> None:
+    """What a tile takes is what the rules of tensor maps allow."""
+    asserted = []
+    for element in ("bf16", "e4m3", "tf32"):
+        tile = f"shared_tile<{element}, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 64, 128>"
+        box = BoxGeometry(element, (1024, 64), (32, 64), swizzle="128B")
+        for address, stride, first in itertools.product((0, 8, 16, 48), (4096, 4104, 4112), (-16, -4, 0, 3, 8, 16)):
+            legal = not [*box.broken("address", address=address), *box.broken("strides", stride=stride), *box.broken("at", at=(first, 0))]
+            asserted.append(f'static_assert({tile}::moves({address}, {stride}, {first}) == {str(legal).lower()}, "");')
+    assert run(f'{_HEADERS}{_TILES}{chr(10).join(asserted)}\nint main() {{ std::printf("%d\\n", 1); }}\n', tmp_path, dialect) == [[1]]
+
+
+def test_the_guide_shows_what_a_tile_has(root: Path, tmp_path: Path) -> None:
+    shown = re.search(r"code-block:: cpp\n\n((?:   .*\n|\n)+)", (root / "docs" / "tma.rst").read_text(encoding="utf-8"))
+    assert shown
+    assert run(f'{textwrap.dedent(shown[1])}#include <cstdio>\nint main() {{ std::printf("%d\\n", 1); }}\n', tmp_path) == [[1]]
 
 
 @pytest.mark.nvcc

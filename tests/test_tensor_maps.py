@@ -14,7 +14,7 @@ from ptxmma import TensorMap, paths
 from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError
 from ptxmma.matrices.shared.box import BoxGeometry
-from ptxmma.matrices.shared_memory import SharedLayout, read_operand
+from ptxmma.matrices.shared_memory import CopiedTile, SharedLayout, read_operand
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,66 @@ def test_boxes_of_a_layout_write_that_layout(element: str, majorness: str, swizz
     assert (wrong.difference(layout) is None) == (swizzle == "none")
 
 
-@pytest.mark.parametrize("element", ["bf16", "e4m3", "e2m1", "e3m2", "f64"])
-def test_a_store_writes_back_what_a_load_read(element: str) -> None:
+@pytest.mark.parametrize(("element", "bits"), [("bf16", 16), ("e4m3", 8), ("e2m1", 4), ("f64", 64)])
+def test_a_store_writes_back_what_a_load_read(element: str, bits: int) -> None:
     random = np.random.default_rng(3)
-    bits = {"bf16": 16, "e4m3": 8, "e2m1": 4, "e3m2": 6, "f64": 64}[element]
-    padded = element in ("e2m1", "e3m2")
-    width = 256 if padded else 48
-    tensor = random.integers(0, 1 << min(bits, 16), (9, 7, width)).astype(f"u{max(bits // 8, 1)}")
-    inner = 128 if padded else 128 // bits
-    box = TensorMap(element, (width, 7, 9), (inner, 3, 2), swizzle="128B", padded=padded)
-    image = box.load(tensor, (inner, 5, -1), destination=896)
+    tensor = random.integers(0, 1 << min(bits, 16), (9, 7, 96)).astype(f"u{max(bits // 8, 1)}")
+    inner = 128 // bits
+    box = TensorMap(element, (96, 7, 9), (inner, 3, 2), swizzle="128B")
+    image = box.load(tensor, (inner, 5, 8), destination=896)
     target = np.zeros_like(tensor)
-    stored = box.store(image, target, (inner, 5, -1), destination=896)
-    assert (stored[0:1, 5:7, inner : 2 * inner] == tensor[0:1, 5:7, inner : 2 * inner]).all()
-    assert np.count_nonzero(stored) == np.count_nonzero(tensor[0:1, 5:7, inner : 2 * inner])
+    stored = box.store(image, target, (inner, 5, 8), destination=896)
+    assert (stored[8:, 5:7, inner : 2 * inner] == tensor[8:, 5:7, inner : 2 * inner]).all()
+    assert np.count_nonzero(stored) == np.count_nonzero(tensor[8:, 5:7, inner : 2 * inner])
+    with pytest.raises(ValueError, match=r"at\[2\] = -1: a store begins at coordinates from 0 on: the copy traps"):
+        box.store(image, target, (inner, 5, -1), destination=896)
+
+
+def test_padding_stays_and_a_store_reads_bytes() -> None:
+    tensor = np.random.default_rng(4).integers(0, 64, (2, 128), np.uint8)
+    box = TensorMap("e3m2", (128, 2), (128, 2), swizzle="none", padded=True)
+    image = box.load(tensor, (0, 0), image=np.full(box.size, 0xEE, np.uint8)).reshape(-1, 16)
+    assert (image[:, 12:] == 0xEE).all()
+    bits = np.unpackbits(image[:, :12], axis=1, bitorder="little").reshape(-1, 6)
+    assert (np.packbits(bits, axis=1, bitorder="little").reshape(2, 128) == tensor).all()
+    assert (box.store(tensor.reshape(-1) | 0xC0, np.zeros_like(tensor), (0, 0)) == tensor).all()
+    fours = TensorMap("e2m1", (128, 2), (128, 2), swizzle="none", padded=True)
+    with pytest.raises(ValueError, match="padded elements of 4 bits are loaded, never stored"):
+        fours.store(np.zeros(fours.size, np.uint8), tensor & 15, (0, 0))
+
+
+def test_rows_are_gathered_and_scattered() -> None:
+    tensor = np.arange(64 * 40, dtype=np.uint16).reshape(40, 64)
+    box = TensorMap("bf16", (64, 40), (64, 1), swizzle="128B", mode="gather4")
+    at = (0, 9, -1, 39, 3)
+    assert (box.transaction_bytes, box.size, box.alignments["at"]) == (512, 512, 8)
+    image = np.zeros(1024, np.uint8)
+    for half, rows in enumerate((at, (0, 1, 2, 40, 5))):  # two of them fill the eight rows of an atom
+        image[half * 512 :][:512] = box.load(tensor, rows, destination=512 * half)
+    loaded = SharedLayout("bf16", "K", "128B", 8, 64).load_xk(image).view(np.uint16)
+    nothing = np.zeros(64, np.uint16)
+    assert (loaded == [tensor[9], nothing, tensor[39], tensor[3], tensor[1], tensor[2], nothing, tensor[5]]).all()
+    assert box.source(at, point={"d0": 5, "d1": 2}) == (5, 39)
+    stored = box.store(image[:512], np.zeros_like(tensor), (0, 4, 50, 6, 7))
+    assert (stored[[4, 6, 7]] == loaded[[0, 2, 3]]).all()
+    assert np.count_nonzero(stored.any(1)) == 3
+    assert "cuTensorMapEncodeTiled(" in box.call()
+    assert "(cuuint32_t[]){64, 1}" in box.call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"box": (64, 4)}, r"box\[1\] = 4: a box of gather4 and scatter4 is one row; the nearest legal one is 1"),
+        ({"shape": (64, 40, 2), "box": (64, 1, 1)}, "gather4 and scatter4 take a matrix, not 3 dimensions"),
+        ({"box": (72, 1)}, "wider than the 128 bytes"),
+        ({"mode": "gather"}, "unknown mode 'gather'"),
+    ],
+)
+def test_what_gather4_takes(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"element": "bf16", "shape": (64, 40), "box": (64, 1), "swizzle": "128B", "mode": "gather4"} | arguments
+    with pytest.raises(ValueError, match=message):
+        BoxGeometry(**given)
 
 
 def test_locate_and_coords_are_inverse() -> None:
@@ -99,6 +145,76 @@ def test_a_tile_goes_from_a_tensor_through_descriptors_to_d() -> None:
     )
     d = ptxmma.matmul(ins, a, b.T).d
     assert (d == whole_a[128:192, 64:128].astype(float) @ whole_b[16:24, 64:128].T.astype(float)).all()
+
+
+def test_a_product_goes_from_tensors_through_boxes_and_descriptors_to_a_tensor() -> None:
+    """The whole loop of a kernel: several boxes a tile, several stages along K, and D back through TMA."""
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
+    random = np.random.default_rng(2)
+    m, n, k, stage = 128, 128, 192, 128
+    left, right = (random.integers(-2, 3, (extent + 40, k)).astype(np.float16) for extent in (m, n))
+    layouts = [SharedLayout("f16", "K", "128B", m, stage), SharedLayout("f16", "K", "128B", n, stage, start=m * stage * 2)]
+    maps = [TensorMap("f16", tensor.shape[::-1], (64, 64), swizzle="128B") for tensor in (left, right)]
+    sums = [np.zeros((128, 64), np.float32) for _ in range(m // 64)]
+    for first in range(0, k, stage):  # the last stage reaches beyond the tensors, and is filled up with zeros
+        tiles = [CopiedTile(box, layout, (first, row)) for box, layout, row in zip(maps, layouts, (24, 8), strict=True)]
+        assert [len(tile.copies) for tile in tiles] == [4, 4]
+        assert [tile.transaction_bytes for tile in tiles] == [layout.tma.transaction_bytes for layout in layouts]
+        memory = np.concatenate([box.load_tile(tensor, tile) for box, tensor, tile in zip(maps, (left, right), tiles, strict=True)])
+        for part, d in enumerate(sums):
+            for step_a, step_b in zip(layouts[0].steps(16, 64 * part, 64), layouts[1].steps(16), strict=True):
+                d = ptxmma.emulate(wgmma, step_a, step_b, d, memory=memory).d
+            sums[part] = d
+    d = np.concatenate([wgmma.operand("d").unpack(part) for part in sums]).astype(np.float16)
+    layout = SharedLayout("f16", "K", "128B", m, n)
+    target = TensorMap("f16", (160, 140), (64, 128), swizzle="128B")
+    result = target.store_tile(layout.store_xk(d), np.zeros((140, 160), np.float16), CopiedTile(target, layout, (64, 8)))
+    wanted = np.zeros((140, 160), np.float16)
+    wanted[8:136, 64:] = (left[24:152].astype(np.float32) @ right[8:136].astype(np.float32).T)[:, :96]
+    np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "layout", "at"),
+    [
+        ({"box": (64, 8), "swizzle": "128B"}, ("K", "128B", 32, 128), (8, 3)),
+        ({"box": (64, 16, 1), "swizzle": "128B"}, ("MN", "128B", 128, 32), (16, 2, 1)),
+        ({"box": (32, 1, 16), "swizzle": "64B", "element_strides": (1, 1, 2)}, ("K", "64B", 32, 32), (0, 4, -3)),
+        ({"box": (64, 4, 4), "swizzle": "128B"}, ("K", "128B", 16, 64), (-8, 5, 1)),
+        ({"channels": 32, "pixels": 16, "lower": (-1,), "upper": (-1,), "swizzle": "64B"}, ("K", "64B", 48, 64), (0, 3, 0)),
+    ],
+)
+def test_the_origin_of_each_element_of_a_tile(arguments: dict[str, Any], layout: tuple[Any, ...], at: tuple[int, ...]) -> None:
+    shape = (152, 30, 9)[: len(at)]
+    image = SharedLayout("bf16", *layout)
+    box = TensorMap("bf16", shape, **arguments)
+    tile = CopiedTile(box, image, at)
+    tensor = np.arange(np.prod(shape), dtype=np.uint16).reshape(shape[::-1]) + 1
+    loaded = image.load_xk(box.load_tile(tensor, tile)).view(np.uint16)
+    for x in range(image.x):
+        for k in range(0, image.k, 3):
+            origin = tile.origin(x, k)
+            inside = origin.byte is not None
+            assert loaded[x, k] == (tensor[origin.at[::-1]] if inside else 0)
+            assert not inside or origin.byte == 2 * (int(loaded[x, k]) - 1)
+
+
+def test_the_origin_in_an_interleaved_tensor() -> None:
+    image, box = SharedLayout("bf16", "K", "none", 16, 32), TensorMap("bf16", (16, 4, 2), (16, 1, 1), interleave="16B")
+    tensor = np.arange(16 * 4 * 2 * 8, dtype=np.uint16).reshape(2, 4, 16, 8)
+    tile = CopiedTile(box, image, (0, 0, 1))
+    loaded = image.load_xk(box.load_tile(tensor, tile)).view(np.uint16)
+    assert all(tile.origin(x, k).byte == 2 * loaded[x, k] for x in range(16) for k in range(32))
+
+
+def test_tiles_that_boxes_do_not_fill() -> None:
+    image = SharedLayout("bf16", "K", "128B", 32, 64)
+    with pytest.raises(ValueError, match="do not follow each other along one dimension: take one as high as the matrix"):
+        CopiedTile(BoxGeometry("bf16", (64, 30, 9), (64, 4, 4), swizzle="128B"), image, (0, 0, 0))
+    with pytest.raises(ValueError, match="row 0, column 32: the copy writes it to"):
+        CopiedTile(BoxGeometry("bf16", (64, 30), (32, 8), swizzle="64B"), image, (0, 0))
+    with pytest.raises(ValueError, match=r"at\[0\] = 4: .*the copy traps"):
+        CopiedTile(BoxGeometry("bf16", (64, 30), (64, 8), swizzle="128B"), image, (4, 0))
 
 
 def test_shared_memory_needs_tensor_maps(tmp_path: Path) -> None:

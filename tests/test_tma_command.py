@@ -71,8 +71,20 @@ def test_pixels_of_im2col_are_rows_of_a_matrix() -> None:
 
 
 def test_one_element() -> None:
-    told = answer(*_TILE, "--element", "3,9", "--at", "64,-1")["element"]
-    assert told == {"d0": 3, "d1": 9, "address": SharedLayout("bf16", "K", "128B", 128, 64).address(9, 3), "coordinates": [67, 8]}
+    told = answer(*_TILE, "--element", "3,9", "--at", "64,-1", "--address", "0x100")["element"]
+    address = SharedLayout("bf16", "K", "128B", 128, 64).address(9, 3)
+    assert told == {"d0": 3, "d1": 9, "address": address, "coordinates": [67, 8], "global": 0x100 + 2 * (8 * 4096 + 67)}
+    assert answer(*_TILE, "--element", "3,0", "--at", "64,-1")["element"]["global"] == "outside of the tensor"
+
+
+def test_a_pixel_at_an_offset() -> None:
+    pixels = ("--shape", "64x9x9x2", "--lower=-1,-1", "--upper=-1,-1", "--channels", "64", "--pixels", "16", "--type", "f16")
+    told = answer(*pixels, "--at", "0,6,7,0", "--offsets", "2,1", "--element", "5,2")["element"]
+    assert told["coordinates"] == [5, 1, 0, 1]  # W 6, 7, then -1 of the next row, then 0; at the end of H the next image
+    told = answer(*pixels, "--at", "0,6,6,0", "--offsets", "2,1", "--element", "5,2")["element"]
+    assert told["coordinates"] == [5, 1, 8, 0]
+    said = ask(*pixels, "--at", "0,6,6,0", "--offsets", "0,256", code=2)
+    assert "--offsets[1] = 256: an offset with 4 dimensions is from 0 up to less than twice 128; the nearest legal one is 255" in said
 
 
 def test_sources_are_the_elements_that_lines_begin() -> None:
@@ -89,6 +101,31 @@ def test_types_that_no_family_reads() -> None:
     assert "give an element type as --type" in ask("--shape", "16x16", "--box", "16x16", "--type", "UINT64")
 
 
+def test_four_rows() -> None:
+    told = answer(
+        "--shape",
+        "64x40",
+        "--box",
+        "64x1",
+        "--type",
+        "bf16",
+        "--swizzle",
+        "128",
+        "--mode",
+        "gather4",
+        "--at",
+        "0,9,8,7,6",
+        "--element",
+        "3,2",
+    )
+    assert (told["transaction_bytes"], told["rows"]["number"], told["element"]["coordinates"]) == (512, 4, [3, 7])
+
+
+def test_a_store_takes_less() -> None:
+    assert "--at[1] = -1: a store begins at coordinates from 0 on: the copy traps" in ask(*_TILE, "--at", "0,-1", "--store", code=2)
+    assert "16384 count" in ask(*_TILE, "--at", "0,1", "--store")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -97,6 +134,9 @@ def test_types_that_no_family_reads() -> None:
         (("--box", "64"), "--box has 1 entries; it takes 2"),
         (("--box", "64by8"), "'64by8' is not a list of integers; write 64x128"),
         (("--box", "64x8", "--at", "3,0"), "--at[0] = 3: 3 elements of 16 bits are not whole 16 bytes: the copy traps"),
+        (("--box", "64x8", "--address", "8"), "--address = 8: the tensor starts at a multiple of 16 bytes; the nearest legal one is 0"),
+        (("--box", "64x8", "--offsets", "1,1"), "--offsets and --store need --at: the coordinates of the copy"),
+        (("--box", "64x8", "--at", "0,0", "--offsets", "1,1"), "--offsets has 2 entries; it takes 0"),
         (("--box", "64x8", "--destination", "64"), "--destination = 64"),
         (("--box", "64x8", "--element", "64,0"), "d0 = 64 is out of range: 0..63"),
         (("--box", "64x8", "--element", "64"), "--element has 1 numbers; this box has d0, d1"),

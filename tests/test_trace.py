@@ -387,6 +387,40 @@ def test_no_addresses_without_an_image(arguments: tuple[str, ...], said: str) ->
     assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), result.output
 
 
+def test_elements_come_from_tensors() -> None:
+    arguments = ["trace", _WGMMA.replace("n16", "n64"), "--row", "9", "--col", "3", "--swizzle", "128", "--a-from", "descriptor"]
+    arguments += ["--tensor-a", "128x256", "--at-a", "64,128", "--tensor-b", "72x256"]
+    lines = CliRunner().invoke(main, arguments).output.splitlines()
+    assert " ".join(lines[4].split()) == "A[9][0] byte 1168 from (64, 137) B[0][3] byte 432 from (0, 3)"
+    terms = json.loads(CliRunner().invoke(main, [*arguments, "--json", "--at-b", "64,-1"]).output)["terms"]
+    assert terms[1]["a"]["in"]["tensor"] == {"at": [65, 137], "byte": 2 * (137 * 128 + 65)}
+    assert terms[8]["b"][0]["in"]["tensor"] == {"at": [72, 2], "byte": None}
+
+
+def test_the_second_block_of_a_pair_has_the_rows_after_the_first() -> None:
+    opcode = "tcgen05.mma.cta_group::2.kind::f16"
+    types = ["--m", "256", "--n", "64", "--dtype", "f32", "--atype", "bf16", "--btype", "bf16", "--row", "200", "--col", "40"]
+    tensors = ["--swizzle", "128", "--tensor-a", "64x512", "--at-a", "0,256", "--tensor-b", "64x64"]
+    result = CliRunner().invoke(main, ["trace", opcode, *types, *tensors])
+    assert result.exit_code == 0, result.output
+    assert "of CTA 1 from (0, 456)" in result.output
+    assert "of CTA 1 from (0, 40)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--tensor-a", "64x64"), "--tensor-a needs A in shared memory, and --swizzle"),
+        (("--at-b", "0,0"), "--at-b needs --tensor-b: the tensor's size along each dimension"),
+        (("--tensor-b", "64x64", "--at-b", "3,0", "--swizzle", "32"), "--tensor-b, --at-b: at[0] = 3: 3 elements of 16 bits"),
+        (("--tensor-b", "63x64", "--swizzle", "32"), "--tensor-b, --at-b: strides[0] = 126"),
+    ],
+)
+def test_tensors_that_are_not_copied(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(main, ["trace", _WGMMA, *arguments, "--row", "9", "--col", "3"])
+    assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), result.output
+
+
 def test_a_matrix_in_registers_has_no_image() -> None:
     wgmma = ptxmma.instruction(_WGMMA)
     with pytest.raises(Missing, match="reads a from registers: it has no image"):

@@ -118,6 +118,26 @@ def silicon(
     finish(run, record, date, (target, families))
 
 
+@main.command("tensor-maps")
+@spec_options
+@click.option("--target", metavar="NAME", help="What to compile for; the chip's own target unless given.")
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Write the chip's answers to this file.")
+def tensor_maps_(spec: Path, overlay: Path | None, target: str | None, record: Path | None) -> None:
+    """Give tensor maps and copies to the GPU of this machine."""
+    from ptxmma_proof.silicon import chip_run, tensor_map_chip, tensor_maps
+
+    def run(_: str) -> Result:
+        catalog, chip = read(spec, overlay), chip_run.this_chip()
+        compiler = chip_run.tool("nvcc", "a CUDA toolkit")
+        rows = tensor_map_chip.measure(compiler, target or chip_run.target_of(catalog, chip), paths.INCLUDE, catalog.database)
+        if record is not None:
+            tensor_maps.write(record, rows)
+        words = list(tensor_map_chip.words(rows, catalog.database))
+        return Result([*words, f"{chip.name}: {len(rows)} tensor maps, {len(words)} answers differ"], [], not words)
+
+    finish(run, None, None)
+
+
 def _check_chip(path: Path | None, name: str) -> None:
     """Refuse to replace the record of another chip."""
     run = witnesses.Witness(path).run if path is not None else None

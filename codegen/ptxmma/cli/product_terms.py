@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands import Operand
     from ptxmma.catalog.operands.tensor_fragment import RegisterPlace
     from ptxmma.cli.render import Cell
-    from ptxmma.matrices.places import Spot
+    from ptxmma.matrices.places import MemoryPlace, Spot
     from ptxmma.matrices.product_operands import Multiplicand, ProductOperands
     from ptxmma.matrices.shared.canonical import Geometry
     from ptxmma.matrices.tracing import Source, Term, Trace
@@ -135,7 +135,7 @@ class _Words(NamedTuple):
             return _UNKNOWN
         if isinstance(place, MemoryPlace):
             bits = "" if place.low == 0 and place.width % 8 == 0 else f" [{place.bits}]"
-            return f"byte {place.byte}{bits}{self._of_cta(place.cta)}"
+            return f"byte {place.byte}{bits}{self._of_cta(place.cta)}{_origin(place)}"
         if isinstance(place, TensorPlace):
             every = (place, *place.copies)
             lanes = list(dict.fromkeys(str(copy.lane) for copy in every))
@@ -159,6 +159,14 @@ class _Words(NamedTuple):
 
     def _of_cta(self, cta: int) -> str:
         return f" of CTA {cta}" if self.pair else ""
+
+
+def _origin(place: MemoryPlace) -> str:
+    """``" from (64, 137)"``; empty where no copy is known."""
+    if place.origin is None:
+        return ""
+    at = ", ".join(map(str, place.origin.at))
+    return f" from ({at})" if place.origin.byte is not None else f" filled: ({at}) is outside"
 
 
 def _names(instruction: Instruction) -> dict[str, str]:
@@ -214,7 +222,8 @@ def _record(place: Spot) -> dict[str, object] | None:
     if place is None:
         return None
     if isinstance(place, MemoryPlace):
-        return {"cta": place.cta, "byte": place.byte, "bits": place.bits}
+        origin = {"tensor": {"at": place.origin.at, "byte": place.origin.byte}} if place.origin else {}
+        return {"cta": place.cta, "byte": place.byte, "bits": place.bits, **origin}
     if isinstance(place, TensorPlace):
         copies = {"copies": [_record(copy) for copy in place.copies]} if place.copies else {}
         return {"cta": place.cta, "lane": place.lane, "column": place.column, "bits": place.bits, **copies}

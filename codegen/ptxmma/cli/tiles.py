@@ -23,6 +23,14 @@ def integer(value: object) -> int:
         raise click.BadParameter(f"{value!r} is not an integer; hexadecimal starts with 0x") from None
 
 
+def numbers(value: object) -> tuple[int, ...]:
+    """The type of options that take a number for each dimension: ``64x128`` or ``64,128``."""
+    try:
+        return tuple(int(part) for part in re.split("[x,]", str(value)))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of integers; write 64x128 or 64,128, the innermost dimension first") from None
+
+
 _HELP = {
     "type": "The element type, as in PTX: bf16.",
     "major": "Which dimension is contiguous: k, or mn for the rows of A and the columns of B.",

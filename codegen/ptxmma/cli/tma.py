@@ -9,21 +9,13 @@ import click
 
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, completed, database_option, json_option, known_names
-from ptxmma.cli.tiles import in_options, integer, padded_option
+from ptxmma.cli.tiles import in_options, integer, numbers, padded_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ptxmma.matrices.shared.box import BoxGeometry
     from ptxmma.matrices.shared.box_readers import Reader
-
-
-def _numbers(value: object) -> tuple[int, ...]:
-    """The type of options that take a number for each dimension: ``64x128`` or ``64,128``."""
-    try:
-        return tuple(int(part) for part in re.split("[x,]", str(value)))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of integers; write 64x128 or 64,128, the innermost dimension first") from None
 
 
 def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -38,8 +30,8 @@ def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[s
 
 
 @click.command("tma", cls=Command)
-@click.option("--shape", type=_numbers, required=True, metavar="SIZES", help="The tensor's elements along each dimension: 4096x4096.")
-@click.option("--box", type=_numbers, metavar="SIZES", help="The box's elements along each dimension.")
+@click.option("--shape", type=numbers, required=True, metavar="SIZES", help="The tensor's elements along each dimension: 4096x4096.")
+@click.option("--box", type=numbers, metavar="SIZES", help="The box's elements along each dimension.")
 @click.option(
     "--type", "element", required=True, metavar="NAME", shell_complete=known_names("element"), help="bf16, or UINT16 as the driver has it."
 )
@@ -64,20 +56,29 @@ def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[s
 )
 @click.option(
     "--strides",
-    type=_numbers,
+    type=numbers,
     metavar="BYTES",
     help="From neighbour to neighbour along each dimension but the innermost; by default dense.",
 )
-@click.option("--element-strides", type=_numbers, metavar="STEPS", help="Steps of the box through the tensor; by default 1.")
+@click.option("--address", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Address of the tensor in global memory.")
+@click.option("--element-strides", type=numbers, metavar="STEPS", help="Steps of the box through the tensor; by default 1.")
 @padded_option
-@click.option("--lower", type=_numbers, metavar="SIZES", help="im2col: lower corner of the bounding box along W, H, D.")
-@click.option("--upper", type=_numbers, metavar="SIZES", help="im2col: upper corner, counted from the end of each dimension.")
+@click.option("--lower", type=numbers, metavar="SIZES", help="im2col: lower corner of the bounding box along W, H, D.")
+@click.option("--upper", type=numbers, metavar="SIZES", help="im2col: upper corner, counted from the end of each dimension.")
 @click.option("--channels", type=integer, help="im2col: channels of a pixel.")
 @click.option("--pixels", type=integer, help="im2col: pixels of a column.")
-@click.option("--destination", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Shared address of the box.")
-@click.option("--at", type=_numbers, metavar="COORDINATES", help="Coordinates that the instruction gives.")
 @click.option(
-    "--element", "point", type=_numbers, metavar="PLACE", help="One element of the box, by its number on each axis: its shared address."
+    "--mode",
+    metavar="NAME",
+    shell_complete=_modes("modes"),
+    help="tiled, im2col (both by default as they are described), gather4: four rows.",
+)
+@click.option("--destination", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Shared address of the box.")
+@click.option("--at", type=numbers, metavar="COORDINATES", help="Coordinates that the instruction gives.")
+@click.option("--offsets", type=numbers, metavar="OFFSETS", help="im2col: offsets that it gives along W, H, D.")
+@click.option("--store", is_flag=True, help="A copy from shared to global memory, which takes less.")
+@click.option(
+    "--element", "point", type=numbers, metavar="PLACE", help="One element of the box, by its number on each axis: its shared address."
 )
 @json_option
 @database_option
@@ -85,6 +86,8 @@ def command(
     element: str,
     destination: int,
     at: tuple[int, ...] | None,
+    offsets: tuple[int, ...] | None,
+    store: bool,
     point: tuple[int, ...] | None,
     as_json: bool,
     database: str | None,
@@ -110,7 +113,11 @@ def command(
         raise click.UsageError("give --box, or for im2col --channels, --pixels, --lower and --upper")
     try:
         box = BoxGeometry(element, **described, database=database)
-        place = _place(box, destination, at, point)
+        place = _place(box, destination, point)
+        if at is not None:
+            place |= _copied(box, at, offsets or (), point, store=store)
+        elif offsets or store:
+            raise click.UsageError("--offsets and --store need --at: the coordinates of the copy")
         reading = readers(box, destination, database=database)
     except ValueError as error:
         raise click.UsageError(_in_options(str(error))) from None
@@ -131,23 +138,37 @@ def _in_options(message: str) -> str:
     return re.sub(r"\b([a-z_]+)((?:\[\d\])? (?:=|has) )", option, message).replace("padded=True", "--padded")
 
 
-def _place(box: BoxGeometry, destination: int, at: tuple[int, ...] | None, point: tuple[int, ...] | None) -> dict[str, Any]:
-    """The answer about one element; empty without ``--element``.
+def _place(box: BoxGeometry, destination: int, point: tuple[int, ...] | None) -> dict[str, Any]:
+    """The place of one element in shared memory; empty without ``--element``.
 
     Raises:
         ValueError: a copy that traps, or a place outside of the box.
     """
     box.locate(destination)
-    if at is not None:
-        box.source(at, point={})
     if point is None:
         return {}
     if len(point) != len(box.axes):
         raise click.UsageError(f"--element has {len(point)} numbers; this box has {', '.join(box.axes)}")
     numbers = dict(zip(box.axes, point, strict=True))
     address, bit = box.locate(destination, **numbers)
-    answer = {**numbers, "address": address} | ({"bit": bit} if bit else {})
-    return answer if at is None else {**answer, "coordinates": box.source(at, point=numbers)}
+    return {**numbers, "address": address} | ({"bit": bit} if bit else {})
+
+
+def _copied(
+    box: BoxGeometry, at: tuple[int, ...], offsets: tuple[int, ...], point: tuple[int, ...] | None, *, store: bool
+) -> dict[str, Any]:
+    """The place of one element in the tensor; empty without ``--element``.
+
+    Raises:
+        ValueError: a copy that traps.
+    """
+    next(box.lines(at, offsets, store=store))
+    if point is None:
+        return {}
+    numbers = dict(zip(box.axes, point, strict=True))
+    place = box.source(at, offsets, point=numbers)
+    bits = box.offset(place, numbers.get("slice", 0))
+    return {"coordinates": place, "global": "outside of the tensor" if bits is None else box.address + bits // 8}
 
 
 def _answer(box: BoxGeometry, reading: list[Reader], database: str | None) -> dict[str, Any]:

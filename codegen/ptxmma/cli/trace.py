@@ -21,6 +21,7 @@ from ptxmma.cli.options import (
 )
 from ptxmma.cli.render import coloured
 from ptxmma.cli.tiles import integer
+from ptxmma.cli.tiles import numbers as dimensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ptxmma.cli.render import Cell
     from ptxmma.matrices.product_operands import Multiplicand
     from ptxmma.matrices.shared.canonical import Geometry
+    from ptxmma.matrices.shared.copied_tile import CopiedTile
     from ptxmma.matrices.tracing import MemoryPlace, Move, Moves, Place, TensorPlace
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
@@ -63,6 +65,10 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
 )
 @click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")
 @click.option("--major-b", type=_MAJOR, help="The same of B.")
+@click.option("--tensor-a", type=dimensions, metavar="SIZES", help="The tensor from which TMA copies A: 4096x4096.")
+@click.option("--at-a", type=dimensions, metavar="COORDINATES", help="Where the image of A begins in it; 0 by default.")
+@click.option("--tensor-b", type=dimensions, metavar="SIZES", help="The same of B.")
+@click.option("--at-b", type=dimensions, metavar="COORDINATES", help="The same of B.")
 @_scale_id_options
 @click.option(
     "--through",
@@ -82,6 +88,10 @@ def command(
     swizzle: str | None,
     major_a: str | None,
     major_b: str | None,
+    tensor_a: tuple[int, ...] | None,
+    at_a: tuple[int, ...] | None,
+    tensor_b: tuple[int, ...] | None,
+    at_b: tuple[int, ...] | None,
     through: str | None,
     base: int | None,
     form: str,
@@ -97,7 +107,8 @@ def command(
     prints both registers.
 
     A product of tcgen05 needs the shape and the types that its opcode does not state.  Its places in tensor memory count from the addresses
-    of the operands.  With --through, the register of the thread that loads the element of D.
+    of the operands.  With --through, the register of the thread that loads the element of D.  With --tensor-a and --tensor-b, the elements
+    of the tensors from which TMA fills the images, by their coordinates, the innermost first.
 
     \b
     Examples:
@@ -122,7 +133,7 @@ def command(
             "selector": selector,
             "stride": stride,
             "scale_ids": ids or None,
-            "images": images or None,
+            "images": {**images, **_tiles(described, images, {"a": (tensor_a, at_a), "b": (tensor_b, at_b)}, database)} or None,
         }
         options |= {"through": loads, "base": base}
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -165,6 +176,35 @@ def _images(
         except ValueError as error:
             raise click.UsageError(f"{letter.upper()}: {str(error).partition('; store_tiles')[0]}") from None
     return images
+
+
+def _tiles(
+    described: Mapping[str, Multiplicand],
+    images: Mapping[str, Geometry],
+    tensors: Mapping[str, tuple[tuple[int, ...] | None, tuple[int, ...] | None]],
+    database: str | None,
+) -> dict[str, CopiedTile]:
+    """The images that are copied from tensors, by the names of the matrices."""
+    from ptxmma.matrices.shared.box import BoxGeometry
+    from ptxmma.matrices.shared.copied_tile import CopiedTile
+
+    tiles = {}
+    for letter, (shape, at) in tensors.items():
+        if shape is None:
+            if at is not None:
+                raise click.UsageError(f"--at-{letter} needs --tensor-{letter}: the tensor's size along each dimension")
+            continue
+        if letter not in described or described[letter].name not in images:
+            raise click.UsageError(f"--tensor-{letter} needs {letter.upper()} in shared memory, and --swizzle")
+        layout = images[described[letter].name]
+        height = layout.x if layout.majorness == "K" else layout.k
+        extents = (layout.panel, height, *[1] * (len(shape) - 2))
+        try:
+            box = BoxGeometry(layout.element, shape, extents, swizzle=layout.swizzle, padded=layout.padded, database=database)
+            tiles[described[letter].name] = CopiedTile(box, layout, at or (0,) * len(shape))
+        except ValueError as error:
+            raise click.UsageError(f"--tensor-{letter}, --at-{letter}: {error}") from None
+    return tiles
 
 
 def _axes(operand: Operand, numbers: Given, instruction: str) -> dict[str, int]:

@@ -9,6 +9,7 @@ from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.arrangements import Place, arrangement, bit_range
+from ptxmma.matrices.shared.copied_tile import Origin
 
 
 class MemoryPlace(NamedTuple):
@@ -19,6 +20,7 @@ class MemoryPlace(NamedTuple):
     low: int  # lowest bit in that byte
     width: int  # bits
     cta: int = 0  # the thread block of a pair whose shared memory it is
+    origin: Origin | None = None  # the element of a tensor that a copy brought there
 
     @property
     def bits(self) -> str:

@@ -21,6 +21,9 @@ from ptxmma.matrices.shared.box_readers import readers as readers
 from ptxmma.matrices.shared.box_rules import IllegalBoxError as IllegalBoxError
 from ptxmma.matrices.shared.conflicts import BankConflicts as BankConflicts
 from ptxmma.matrices.shared.conflicts import bank_conflicts as bank_conflicts
+from ptxmma.matrices.shared.copied_tile import CopiedTile as CopiedTile
+from ptxmma.matrices.shared.copied_tile import Copy as Copy
+from ptxmma.matrices.shared.copied_tile import Origin as Origin
 from ptxmma.matrices.shared.descriptor import Descriptor as Descriptor
 from ptxmma.matrices.shared.descriptor import base_offset as base_offset
 from ptxmma.matrices.shared.image import SharedLayout as SharedLayout

@@ -38,7 +38,8 @@ def trace(instruction: Instruction, *coordinates: int, **options: Any) -> Any:
     - ``form``: ``"registers"`` or ``"descriptor"`` where A may come from either; registers by default.
     - ``selector``: the sparsity selector of a sparse instruction; 0 by default.
     - ``scale_ids``: the scale ids that differ from their first legal value, by operand: ``{"byte-id-a": 2}``.
-    - ``images``: the images of matrices that descriptors describe, by name: ``{"b": ptxmma.shared_memory.of(instruction, "b", "32B")}``.
+    - ``images``: the images of matrices that descriptors describe, by name: ``{"b": ptxmma.shared_memory.of(instruction, "b", "32B")}``;
+      with a :class:`CopiedTile <ptxmma.matrices.shared_memory.CopiedTile>` in place of an image also the elements of its tensor.
 
     **Multiply into tensor memory**, with an instruction that was looked up with its shape and types: an element of D; the result is a
     :class:`Trace`, whose places count from the addresses of the operands.  ``selector``, ``scale_ids`` (``{"scale-id-a": 2}``) and

@@ -17,6 +17,8 @@ class TensorMapMode(Entry, frozen=True, kw_only=True):
 
     name: Identifier  # "tiled"
     title: Text
+    like: str = ""  # the mode whose rules hold, too
+    rows: Natural = 0  # rows of one copy, each with a coordinate of its own; 0: a copy has one coordinate for each dimension
     function: Name  # "cuTensorMapEncodeTiled"
     source: Source
 
@@ -80,7 +82,8 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
     interleave, ``swizzle`` (its number) and its ``span`` (0: none), ``fill`` (its number), ``address``, ``size`` (the box's bytes as the
     driver computes them), and the limits ``largest_box``, ``padded_box`` and ``alignment``; of im2col ``channels``, ``pixels`` and
     ``limit`` (of corners).  For each dimension ``i``, ``shape``, ``box`` and ``step``, for each stride ``stride``, for each dimension of
-    pixels ``shape``, ``lower`` and ``upper``; of a copy ``at`` and ``destination``.
+    pixels ``shape``, ``lower`` and ``upper``; of a copy ``at``, ``offset`` (of pixels), ``destination`` and ``store`` (1: to global
+    memory).
     """
 
     argument: Identifier  # "box"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ptxmma.catalog.instructions import Catalog
@@ -9,7 +11,7 @@ from ptxmma_proof.silicon import tensor_maps
 
 #: One copy of so many is repeated.
 _STEP = 10
-_MEMORY = 8 << 20
+_MEMORY = 1 << 20
 
 
 class Mapped:
@@ -17,23 +19,17 @@ class Mapped:
 
     def __init__(self, catalog: Catalog) -> None:
         self._facts = _facts(catalog)
-        rows = tensor_maps.read()
-        self._rows = [row for row in rows if tensor_maps.refused(row, catalog.database) != row["accepted"]]
-        self._copies = [row for row in self._rows if "runs" in row][::_STEP]
         self._memory = np.random.default_rng(0).integers(0, 256, _MEMORY, np.uint8)
+        self._rows = [row for row in tensor_maps.read() if not tensor_maps.contradiction(row, None, catalog.database)]
+        self._copies = [row for row in self._rows if "runs" in row][::_STEP]
 
     def contradiction(self, catalog: Catalog) -> str:
         """The first row that a catalog contradicts, in words."""
         if _facts(catalog) == self._facts:
             return ""
-        for row in self._rows:
-            if tensor_maps.refused(row, catalog.database) == row["accepted"]:
-                return f"the driver {'takes' if row['accepted'] else 'refuses'} {row['map']}"
-        for row in self._copies:
-            ours, theirs = tensor_maps.images(row, self._memory, catalog.database)
-            if not np.array_equal(ours, theirs):
-                return f"the image of a chip with {row['map']}"
-        return ""
+        verdicts = (tensor_maps.contradiction(row, None, catalog.database) for row in self._rows)
+        copies = (tensor_maps.contradiction(row, self._memory, catalog.database) for row in self._copies)
+        return next(filter(None, itertools.chain(verdicts, copies)), "")
 
 
 def _facts(catalog: Catalog) -> tuple[object, ...]:

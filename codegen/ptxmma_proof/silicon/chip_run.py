@@ -110,9 +110,9 @@ def run(database: Path, include: Path, target: str | None = None, *, families: I
         RuntimeError: no chip, or no compiler.
     """
     asked, catalog = this_chip(), Catalog(load(database))
-    nvcc = _tool("nvcc", "a CUDA toolkit")
-    _tool("cuobjdump", "a CUDA toolkit")
-    target, compiler = target or _target(catalog, asked), _compiler(nvcc, asked.name, date)
+    nvcc = tool("nvcc", "a CUDA toolkit")
+    tool("cuobjdump", "a CUDA toolkit")
+    target, compiler = target or target_of(catalog, asked), _compiler(nvcc, asked.name, date)
     newest = _newest(catalog, compiler)
     count = sum(1 for _ in kernels(catalog, target, families, newest))
     if not count:
@@ -246,7 +246,12 @@ def _observed(seen: Iterable[Seen]) -> Iterator[witnesses.Observation]:
 # --- tools ------------------------------------------------------------------------------------------------------------------------
 
 
-def _tool(name: str, of: str) -> str:
+def tool(name: str, of: str) -> str:
+    """The path of a program.
+
+    Raises:
+        RuntimeError: it is not on the PATH.
+    """
     program = shutil.which(name)
     if program is None:
         raise RuntimeError(f"{name} is not on the PATH; it comes with {of}")
@@ -259,7 +264,7 @@ def this_chip() -> ThisChip:
     Raises:
         RuntimeError: there is no GPU.
     """
-    query = [_tool("nvidia-smi", "the driver of an NVIDIA GPU"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    query = [tool("nvidia-smi", "the driver of an NVIDIA GPU"), "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     done = subprocess.run(query, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"there is no GPU here: {(done.stdout + done.stderr).strip()}")
@@ -270,8 +275,12 @@ def this_chip() -> ThisChip:
     return ThisChip(name, capability, driver)
 
 
-def _target(catalog: Catalog, chip: ThisChip) -> str:
-    """The target for a chip, with its own features if there is such a target."""
+def target_of(catalog: Catalog, chip: ThisChip) -> str:
+    """The target for a chip, with its own features if there is such a target.
+
+    Raises:
+        RuntimeError: the database has none.
+    """
     name = f"sm_{chip.compute_capability.replace('.', '')}"
     known = [target.name for target in catalog.database.spec.targets]
     if name not in known:
@@ -290,6 +299,6 @@ def _compiler(nvcc: str, chip: str, date: str) -> Tool:
     text = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
     release = re.search(r"release (\S+), (V\S+)", text)
     version = f"CUDA {release[1]}, nvcc {release[2]}; SHA-256 of its ptxas" if release else ""
-    program = Path(_tool("ptxas", "a CUDA toolkit")).resolve()
+    program = Path(tool("ptxas", "a CUDA toolkit")).resolve()
     digits = hashlib.sha256(program.read_bytes()).hexdigest()
     return Tool(kind="compiler", name=f"compiler for {chip}", version=version, sha256=digits, date=date)

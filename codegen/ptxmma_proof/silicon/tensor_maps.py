@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ptxmma.catalog.instructions import DatabaseLike
 from ptxmma.matrices.shared.box import BoxGeometry, tensor_maps_of
+from ptxmma.matrices.shared.box_rules import IllegalBoxError
 from ptxmma.matrices.shared.tensor_map import TensorMap
 
 _RECORD = Path(__file__).parents[1] / "recorded" / "tensor_maps.jsonl.gz"
@@ -20,14 +22,24 @@ Row = dict[str, Any]
 _BEFORE = 0xEE
 
 
-def read() -> list[Row]:
-    """Read a row for each tensor map given to a chip with CUDA 13.0.
+def read(path: Path = _RECORD) -> list[Row]:
+    """Read a row for each tensor map given to a chip: an H200 with CUDA 13.0.
 
     Raises:
         OSError: the record cannot be read.
     """
-    with gzip.open(_RECORD, "rt", encoding="utf-8") as lines:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Write the record; the same rows make the same bytes.
+
+    Raises:
+        OSError: the record cannot be written.
+    """
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def made(row: Row, kind: Any = BoxGeometry, database: DatabaseLike = None) -> Any:
@@ -44,22 +56,54 @@ def made(row: Row, kind: Any = BoxGeometry, database: DatabaseLike = None) -> An
     return kind(words.pop("type"), **words, **numbers, database=database)
 
 
-def refused(row: Row, database: DatabaseLike = None) -> bool:
-    """Return whether the rules refuse a tensor map."""
+def contradiction(row: Row, memory: np.ndarray[Any, Any] | None, database: DatabaseLike = None) -> str:
+    """Return in words how the chip's answer differs from the rules and the images; empty where it agrees.
+
+    Args:
+        row: the tensor map and the copy.
+        memory: bytes of global memory before the copy, random ones; None: what a copy moves is not compared.
+        database: the database to compare with the chip.
+    """
     try:
-        made(row, database=database)
-    except (KeyError, ValueError):
+        box = made(row, TensorMap, database)
+    except (KeyError, ValueError) as error:
+        known = isinstance(error, IllegalBoxError) and all(each.rule.driver == "laxer" for each in error.broken)
+        return f"the driver takes {row['map']}: {error}" if row["accepted"] and not known else ""
+    if not row["accepted"]:
+        return "" if _later(row, database) else f"the driver refuses {row['map']}"
+    if "trap" in row:
+        return "" if _traps(row, box) else f"the chip traps: {row}"
+    if "runs" not in row or memory is None:
+        return ""
+    return f"the chip copies otherwise: {row}" if _wrong(row, box, memory, database) else ""
+
+
+def _later(row: Row, database: DatabaseLike) -> bool:
+    """Return whether a tensor map needs a chip after Hopper."""
+    maps = tensor_maps_of(database)
+    entries = [(each.value, row["map"]["type"]) for each in maps.types if each.targets]
+    entries += [(each.value, row["map"]["swizzle"]) for each in maps.swizzles if each.targets]
+    return any(value == given for value, given in entries)
+
+
+def _traps(row: Row, box: TensorMap) -> bool:
+    """Return whether the rules refuse a copy."""
+    try:
+        list(box.lines(row["at"], row.get("offsets", ()), store=row["copy"] == "store"))
+        box.locate(row["destination"])
+    except IllegalBoxError:
         return True
     return False
 
 
-def images(row: Row, memory: np.ndarray[Any, Any], database: DatabaseLike = None) -> tuple[Any, Any]:
-    """Return the bytes that our copy and the chip's leave in shared memory, the tensor being in some bytes of global memory.
+def _wrong(row: Row, box: TensorMap, memory: np.ndarray[Any, Any], database: DatabaseLike) -> bool:
+    """Return whether a copy that the chip made differs from ours."""
+    if "miscounted" in row or row["bytes"] != box.transaction_bytes:
+        return True
+    return (_wrong_store if row["copy"] == "store" else _wrong_load)(row, box, memory, database)
 
-    Raises:
-        KeyError, ValueError: the rules refuse the tensor map or the copy.
-    """
-    box = made(row, TensorMap, database)
+
+def _wrong_load(row: Row, box: TensorMap, memory: np.ndarray[Any, Any], database: DatabaseLike) -> bool:
     before = np.full(box.size, _BEFORE, np.uint8)
     ours = box.load(
         _tensor(memory, row, box, database), row["at"], offsets=row.get("offsets", ()), destination=row["destination"], image=before
@@ -69,7 +113,28 @@ def images(row: Row, memory: np.ndarray[Any, Any], database: DatabaseLike = None
         start = address - row["destination"]
         taken = memory[row["map"]["address"] + source :][:length] if source >= 0 else 0 if source == -1 else nan[start % 2 :][:length]
         theirs[start : start + length] = taken
-    return ours, theirs
+    return bool((ours != theirs).any())
+
+
+def _wrong_store(row: Row, box: TensorMap, memory: np.ndarray[Any, Any], database: DatabaseLike) -> bool:
+    image, theirs = memory[-box.size :], memory.copy()
+    for offset, address, length in row["runs"]:
+        start = address - row["destination"]
+        theirs[row["map"]["address"] + offset :][:length] = image[start : start + length]
+    whole = _of_whole_units(row, box, database)
+    ours = memory.copy()
+    _tensor(ours, row, whole, database)[...] = whole.store(
+        image, _tensor(memory, row, whole, database), row["at"], destination=row["destination"]
+    )
+    return bool((ours != theirs).any())
+
+
+def _of_whole_units(row: Row, box: TensorMap, database: DatabaseLike) -> TensorMap:
+    """The tensor map with lines of whole 16 bytes, which are what a store writes."""
+    numbers, unit = row["map"], box.alignments["at"]
+    shape = [-(-numbers["shape"][0] // unit) * unit, *numbers["shape"][1:]]
+    whole: TensorMap = made(row | {"map": numbers | {"shape": shape}}, TensorMap, database)
+    return whole
 
 
 def _tensor(memory: Any, row: Row, box: TensorMap, database: DatabaseLike) -> Any:

@@ -11,6 +11,7 @@ from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, s
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, c_text
 from ptxmma.generator.emit.templating import banner, render
+from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.model import DescriptorFormat, ElementType, Padded, SharedMemory, Spec
 
 
@@ -102,13 +103,15 @@ _NUMBERS = {
 }
 
 
-def tiles(spec: Spec) -> dict[str, Any]:
+def tiles(catalog: Catalog) -> dict[str, Any]:
     """The values for the template of tiles as C++ types, where the spec has matrices in shared memory."""
+    spec = catalog.database.spec
     assert spec.shared_memory is not None
     assert spec.tensor_maps is not None
     memory = spec.shared_memory
     first, *_ = _formats(spec, memory)
     types = {read.majorness: read.types for read in first.reads}
+    box = BoxGeometry("UINT8", (128, 8), (128, 8), database=catalog.database)  # its first coordinate counts bytes
     return {
         "spec": spec,
         "memory": memory,
@@ -121,6 +124,7 @@ def tiles(spec: Spec) -> dict[str, Any]:
         "lines": " or ".join(map(str, sorted({layout.lines for layout in memory.layouts}))),
         "reach": _reach(spec),
         "numbers": _NUMBERS,
+        "multiples": box.alignments,
     }
 
 

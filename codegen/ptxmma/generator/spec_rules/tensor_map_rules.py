@@ -18,6 +18,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
             yield Problem(context.at("shared_memory"), "a spec with shared memory needs a document of the kind tensor_maps: TMA's boxes")
         return
     modes = [mode.name for mode in maps.modes]
+    for index, mode in enumerate(maps.modes):
+        yield from context.known("mode", [mode.like] if mode.like else [], modes, "tensor_maps", "modes", index, "like")
     for index, rule in enumerate(maps.rules):
         place = ("tensor_maps", "rules", index)
         yield from context.known("mode", rule.modes, modes, *place, "modes")

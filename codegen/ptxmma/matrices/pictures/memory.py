@@ -6,6 +6,7 @@ A unit is what a swizzle moves together: as many bytes as a matrix is aligned to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.pictures.sheet import BLANK, PANEL, TIMES, WIDE_CELL, Panel, cut, edge, sheet
@@ -145,14 +146,28 @@ _AROUND = 1
 _RESULT = 28
 
 
-def way(box: BoxGeometry, at: Sequence[int], layout: Geometry, d: Operand, lines: int) -> str:
-    """The first lines of a tile in four places; a cell is the bytes that a swizzle moves together, of D an element.
+class Ends(NamedTuple):
+    """The operands at the end of the way of a tile.
+
+    Attributes:
+        a: A in registers, for a product that reads no shared memory.
+        d: D in registers.
+        tensor_d: D in tensor memory.
+    """
+
+    a: Operand
+    d: Operand
+    tensor_d: Operand
+
+
+def way(box: BoxGeometry, at: Sequence[int], layout: Geometry, ends: Ends, lines: int) -> str:
+    """The first lines of a tile in each place; a cell is the bytes that a swizzle moves together, of D an element.
 
     Args:
         box: a tensor map of two dimensions.
         at: the coordinates of the copy, multiples of a cell along dimension 0.
         layout: the K-major canonical layout that the box writes.
-        d: the result of a product that reads the tile as A.
+        ends: operands of products that read the tile as A.
         lines: the lines that are shown.
     """
     unit = layout.per_unit
@@ -184,21 +199,50 @@ def way(box: BoxGeometry, at: Sequence[int], layout: Geometry, d: Operand, lines
         tops=[[str(address) for address in line] for line in addresses],
         cell=WIDE_CELL,
     )
-    holders = [[d.locate(row, col) for col in range(d.cols)] for row in range(lines)]
-    result = Panel(
-        head="D in registers",
-        corner="row \\ col",
+    loaded = [[[ends.a.locate(line, col % ends.a.cols) for col in range(first, first + unit)] for first in units] for line in range(lines)]
+    registers = Panel(
+        head="A in registers",
+        corner="row \\ k",
         rows=edge(range(lines)),
-        cols=edge(range(d.cols)),
-        colours=[[_RESULT + row % 4] * d.cols for row in range(lines)],
-        tops=[[f"T{lane}" for lane, _ in line] for line in holders],
-        labels=[[f"d{element}" for _, element in line] for line in holders],
+        cols=edge(units),
+        colours=colours,
+        tops=[[f"T{edge(range(cell[0][0], cell[-1][0] + 1, len(cell) // 2))[0]}" for cell in line] for line in loaded],
+        labels=[[" ".join(f"a{element}" for element in sorted({element for _, element in cell})) for cell in line] for line in loaded],
+        cell=WIDE_CELL,
+    )
+    shown = range(ends.d.cols)
+    result, tensor_result = (
+        Panel(
+            head=head,
+            corner="row \\ col",
+            rows=edge(range(lines)),
+            cols=edge(shown),
+            colours=[[_RESULT + row % 4] * len(shown) for row in range(lines)],
+            tops=[[f"{letter}{place[0]}" for place in line] for line in places],
+            labels=[[f"{of}{place[1]}" for place in line] for line in places],
+        )
+        for head, letter, of, places in (
+            ("D in registers", "T", "d", [[ends.d.locate(row, col) for col in shown] for row in range(lines)]),
+            ("D in tensor memory", "L", "c", [[_cell(ends.tensor_d, row, col) for col in shown] for row in range(lines)]),
+        )
     )
     extents = " by ".join(map(str, box.box))
     notes = [
         f"A box of {extents} elements {box.element.name if box.element else ''} at ({', '.join(map(str, at))}) with swizzle {box.swizzle}; "
         f"its first {lines} lines. A cell is {unit} elements; its numbers are the line and the first element in the box.",
-        "The swizzle exchanges cells within lines of shared memory. The descriptor finds a cell of A at the address that is written "
-        "in it. A row of A becomes a row of D, whose elements lie in registers: the thread, and its element.",
+        "The swizzle exchanges cells within lines of shared memory. wgmma and tcgen05 read A through a descriptor, which finds a cell at "
+        "the address that is written in it. mma reads A from registers, which ldmatrix fills: four threads hold a cell.",
+        "A row of A becomes a row of D. Its elements lie in registers of a thread (T), or with tcgen05 in a lane (L) and a column (c) "
+        "of tensor memory.",
     ]
-    return sheet("From global memory to D", notes, [tensor, *in_memory(layout.memory, addresses, unit, colours), matrix, result])
+    return sheet(
+        "From global memory to D",
+        notes,
+        [tensor, *in_memory(layout.memory, addresses, unit, colours), matrix, registers, result, tensor_result],
+    )
+
+
+def _cell(d: Operand, row: int, col: int) -> tuple[int, int]:
+    """Lane and column of an element in tensor memory."""
+    place = d.places(row=row, col=col)[0]
+    return place.lane, place.column

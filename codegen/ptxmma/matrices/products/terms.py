@@ -14,6 +14,7 @@ from ptxmma.matrices.arrangements import Arrangement, Place, arrangement
 from ptxmma.matrices.places import MemoryPlace, Spot, TensorPlace
 from ptxmma.matrices.product_operands import METADATA, A, B, Part, forms_with, product_operands, scales_of
 from ptxmma.matrices.shared.canonical import Geometry
+from ptxmma.matrices.shared.copied_tile import CopiedTile
 from ptxmma.model import Granularity
 
 
@@ -24,13 +25,13 @@ class Choices(NamedTuple):
         form: the place from which the instruction reads A.
         selector: the sparsity selector; the first by default.
         scale_ids: numbers by which the instruction selects scale factors, by their names; the first legal ones by default.
-        images: matrices in shared memory, by their names.
+        images: matrices in shared memory, by their names; a tile says where in a tensor its elements come from.
     """
 
     form: str | None = None
     selector: int | None = None
     scale_ids: Mapping[str, int] = MappingProxyType({})
-    images: Mapping[str, Geometry] = MappingProxyType({})
+    images: Mapping[str, Geometry | CopiedTile] = MappingProxyType({})
 
 
 class Inputs:
@@ -60,8 +61,10 @@ class Inputs:
         if (image := self._images.get(matrix.name)) is None:
             return None
         line, along = (row, col) if part == A else (col, row)
-        cta, line = divmod(line, matrix.lines // self.instruction.extents.get("ctas", 1))
-        return MemoryPlace(None, int(image.address(line, along)), int(image.bit(line, along)), image.element.bits, cta)
+        cta, own = divmod(line, matrix.lines // self.instruction.extents.get("ctas", 1))
+        layout = image.layout if isinstance(image, CopiedTile) else image
+        place = MemoryPlace(None, int(layout.address(own, along)), int(layout.bit(own, along)), layout.element.bits, cta)
+        return place._replace(origin=image.origin(line, along)) if isinstance(image, CopiedTile) else place
 
     def scale(self, part: Part, line: int, k: int) -> Spot:
         """The place of the scale factor of row ``line`` of A or column ``line`` of B, for row ``k`` of B; None where there is none."""

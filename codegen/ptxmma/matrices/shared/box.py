@@ -22,6 +22,8 @@ from ptxmma.model.digit_map import Digit, DigitMap
 
 #: Bits that padded elements share.
 _UNIT = 128
+#: Arguments of a tensor map about which a store has rules of its own.
+_STORED = ("padded", "swizzle", "lower", "upper")
 #: Bits of the numbers that give a corner of the bounding box: all of its dimensions share them.
 _CORNER = 16
 
@@ -61,7 +63,7 @@ class BoxGeometry:
     Attributes:
         element: the type of the elements; None where the tensor map's data type was given instead.
         data_type: the driver's name of the data type.
-        mode: ``"tiled"`` or ``"im2col"``.
+        mode: ``"tiled"``, ``"im2col"``, or ``"gather4"`` for four rows of a matrix, also of ``scatter4``.
         shape: elements of the tensor along each dimension; with interleave slices along dimension 0.
         strides: bytes between neighbours along each dimension but the innermost.
         box: elements of the box along each dimension; empty for im2col.
@@ -91,9 +93,12 @@ class BoxGeometry:
         upper: Sequence[int] = (),
         channels: int = 0,
         pixels: int = 0,
+        mode: str = "",
         database: DatabaseLike = None,
     ) -> None:
         """The arguments are the attributes above; a tensor map of im2col has channels, pixels and corners in place of a box.
+
+        The mode is by default im2col where these are given, else tiled.
 
         ``element`` is an element type (``"bf16"``) or a data type of the driver (``"UINT8"``), ``strides`` are by default
         the ones of a dense tensor, and with ``padded`` 16 elements of 4 or 6 bits lie in each 16 bytes of shared memory.
@@ -106,7 +111,9 @@ class BoxGeometry:
         self._database = database
         spec, maps = catalog(database).database.spec, tensor_maps_of(database)
         self._maps = maps
-        self.mode = "im2col" if channels or pixels or lower or upper else "tiled"
+        self.mode = mode or ("im2col" if channels or pixels or lower or upper else "tiled")
+        one_of("mode", self.mode, [each.name for each in maps.modes])
+        self._mode = next(each for each in maps.modes if each.name == self.mode)
         self.element, self._type = _typed(spec, maps, element, padded=padded)
         self.data_type, self.padded = self._type.name, bool(self._type.group)
         swizzle, interleave = swizzle_named(swizzle), swizzle_named(interleave)
@@ -148,8 +155,8 @@ class BoxGeometry:
 
     # --- rules --------------------------------------------------------------------------------------------------------------
 
-    def broken(self, *arguments: str, at: Sequence[int] = (), **instead: int) -> list[Broken]:
-        """The rules that these arguments break, ``"at"`` and ``"destination"`` of a copy among them.
+    def broken(self, *arguments: str, at: Sequence[int] = (), offsets: Sequence[int] = (), **instead: int) -> list[Broken]:
+        """The rules that these arguments break, ``"at"``, ``"offsets"`` and ``"destination"`` of a copy among them.
 
         ``instead`` has numbers that rules read in place of the tensor map's own.
         """
@@ -158,22 +165,22 @@ class BoxGeometry:
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
             "channels": self.channels, "pixels": self.pixels, "limit": 1 << (_CORNER // max(len(dims), 1) - 1),
-            "size": self._counted(), "destination": 0,
+            "size": self._counted(), "destination": 0, "store": 0,
             "largest_box": limits.largest_box, "padded_box": limits.padded_box, "alignment": limits.alignment,
         }  # fmt: skip
         pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
         lists: dict[str, dict[str, Sequence[int]]] = {
             "dimension": {"shape": self.shape, "box": self.box, "step": self.element_strides, "at": at},
             "stride": {"stride": [instead["stride"]] if "stride" in instead else self.strides},
-            "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else ()},
+            "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else (), "offset": offsets},
         }
         shown = {"swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
         shown |= {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
-        rules = [rule for rule in self._maps.rules if not rule.modes or self.mode in rule.modes]
+        rules = [rule for rule in self._maps.rules if not rule.modes or {self.mode, self._mode.like} & {*rule.modes}]
         return broken(rules, arguments, facts | instead, lists, shown)
 
-    def _obey(self, *arguments: str, at: Sequence[int] = (), **instead: int) -> None:
-        if found := self.broken(*arguments, at=at, **instead):
+    def _obey(self, *arguments: str, at: Sequence[int] = (), offsets: Sequence[int] = (), **instead: int) -> None:
+        if found := self.broken(*arguments, at=at, offsets=offsets, **instead):
             raise IllegalBoxError(found)
 
     @property
@@ -222,7 +229,7 @@ class BoxGeometry:
         counts = [-(-size // step) for size, step in zip(self.box, steps, strict=True)]
         if self._unit:
             counts[-2] = 1
-        return tuple(counts)
+        return (counts[0], self._mode.rows) if self._mode.rows else tuple(counts)
 
     @property
     def _line(self) -> int:
@@ -336,37 +343,86 @@ class BoxGeometry:
 
     # --- the tensor ---------------------------------------------------------------------------------------------------------
 
-    def lines(self, at: Sequence[int], offsets: Sequence[int] = ()) -> Iterator[tuple[int, ...]]:
+    def lines(self, at: Sequence[int], offsets: Sequence[int] = (), *, store: bool = False) -> Iterator[tuple[int, ...]]:
         """The coordinates in the tensor of the first element of each line of a copy, in the order of the image.
 
         Args:
-            at: the coordinates that the instruction gives.
+            at: the coordinates that the instruction gives; of ``gather4`` the one along dimension 0, then one for each row.
             offsets: distances along W, H, D; im2col only.
+            store: whether the copy goes to global memory, which allows less.
 
         Raises:
             ValueError: other lengths than the tensor's.
             IllegalBoxError: coordinates at which the copy traps.
         """
-        start = _numbers("at", at, len(self.shape))
-        self._obey("at", at=start)
-        if self.mode == "tiled":
-            yield from self._box_lines(start)
+        start = _numbers("at", at, len(self.shape) + max(self._mode.rows - 1, 0))
+        if self._mode.rows:
+            yield from self._gathered(start, store=store)
             return
         dims = self.pixel_dimensions
         moved = _numbers("offsets", offsets or (0,) * len(dims), len(dims))
-        place = list(start)
-        for _ in range(self.pixels):
+        self._obey("at", "offsets", *(_STORED if store else ()), at=start, offsets=moved, store=int(store))
+        if self.mode != "im2col":
+            yield from self._box_lines(start)
+            return
+        for place in itertools.islice(self._pixels(start), self.pixels):
             read = list(place)
             for dim, offset in zip(dims, moved, strict=True):
                 read[dim] += offset
             yield tuple(read)
-            for dim, low, high in zip(dims, self.lower, self.upper, strict=True):
+
+    def _gathered(self, start: tuple[int, ...], *, store: bool) -> Iterator[tuple[int, ...]]:
+        """The first element of each of several rows that have a coordinate each."""
+        for row in start[1:]:
+            self._obey("at", *(_STORED if store else ()), at=(start[0], row), store=int(store))
+            yield start[0], row
+
+    def _pixels(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The coordinates of pixels of im2col from one on, without end."""
+        place = list(start)
+        while True:
+            yield tuple(place)
+            for dim, low, high in zip(self.pixel_dimensions, self.lower, self.upper, strict=True):
                 place[dim] += self.element_strides[dim]
                 if place[dim] < self.shape[dim] + high:
                     break
                 place[dim] = low
             else:
-                place[-1] += 1
+                place[-1] += self.element_strides[-1]
+
+    def neighbour(self, at: Sequence[int], across: int, down: int) -> tuple[int, ...]:
+        """The coordinates of another box of a matrix: some boxes farther along its rows in memory, and some farther from row to row.
+
+        The rows of a matrix run along dimension 0, with interleave along the slices of channels.  From row to row boxes follow each other
+        along the one other dimension in which a box has several elements; the pixels of im2col go on.
+
+        Raises:
+            ValueError: other lengths than the tensor's, or boxes that follow each other along several dimensions.
+        """
+        if self._mode.rows:
+            raise ValueError(f"the rows of {self.mode} have coordinates of their own: they follow no other box")
+        place = list(_numbers("at", at, len(self.shape)))
+        if self.mode == "im2col":
+            place = list(next(itertools.islice(self._pixels(tuple(place)), down * self.pixels, None)))
+        elif down:
+            along = [dim for dim, count in enumerate(self.counts) if dim >= (not self._unit) and count > 1] or [int(not self._unit)]
+            if len(along) > 1:
+                extents = " x ".join(map(str, self.box))
+                raise ValueError(f"boxes of {extents} do not follow each other along one dimension: take one as high as the matrix")
+            place[along[0]] += down * self.counts[along[0]] * self.element_strides[along[0]]
+        place[-2 if self._unit else 0] += across * (1 if self._unit else self.rows.length)
+        return tuple(place)
+
+    def offset(self, place: Sequence[int], element: int = 0) -> int | None:
+        """Bits from the tensor's address to the element at some coordinates, with interleave to one of the slice there.
+
+        None outside of the tensor.
+        """
+        if not all(0 <= number < size for number, size in zip(place, self.shape, strict=True)):
+            return None
+        first, *others = place
+        bits = first * (self._unit * 8 or self._type.bits) + element * self._type.bits
+        return bits + 8 * sum(number * stride for number, stride in zip(others, self.strides, strict=True))
 
     @property
     def _step(self) -> int:
@@ -399,7 +455,6 @@ class BoxGeometry:
 
     def call(self, tensor: str = "tensor", name: str = "map") -> str:
         """The call of the driver that makes the tensor map, in C."""
-        mode = next(mode for mode in self._maps.modes if mode.name == self.mode)
         interleave = next(each for each in self._maps.interleaves if each.name == self.interleave)
 
         def array(kind: str, values: Sequence[int]) -> str:
@@ -415,7 +470,7 @@ class BoxGeometry:
             [interleave.cuda, self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda],
         ]
         arguments = ",\n    ".join(", ".join(line) for line in lines)
-        return f"{mode.function}({arguments})"
+        return f"{self._mode.function}({arguments})"
 
 
 def _numbers(name: str, values: Sequence[int], length: int | None = None) -> tuple[int, ...]:

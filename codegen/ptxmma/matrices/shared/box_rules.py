@@ -24,16 +24,17 @@ NAMES = {
         "limit",
         "size",
         "destination",
+        "store",
         "largest_box",
         "padded_box",
         "alignment",
     ),
     "dimension": ("i", "shape", "box", "step", "at"),
     "stride": ("i", "stride"),
-    "pixel": ("i", "shape", "lower", "upper", "at"),
+    "pixel": ("i", "shape", "lower", "upper", "at", "offset"),
 }
 #: The name in rules of one entry of an argument that is a list.
-_ONE = {"strides": "stride", "element_strides": "step"}
+_ONE = {"strides": "stride", "element_strides": "step", "offsets": "offset"}
 #: Values farther away than the largest extent of a box are not offered.
 _FAR = 1024
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ptxmma.arguments import integer
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.matrices.shared.box import BoxGeometry
+from ptxmma.matrices.shared.copied_tile import CopiedTile, Copy
 
 
 class TensorMap(BoxGeometry):
@@ -38,12 +39,15 @@ class TensorMap(BoxGeometry):
         codes = self._codes(tensor)
         places, inside = self._places(at, offsets)
         values = np.where(inside[..., np.newaxis] if self._unit else inside, codes[places], self._outside(codes.dtype))
-        made = self._empty(image)
-        made[self._bytes(destination)] = self._joined(values)
+        made, addresses = self._empty(image), self._bytes(destination)
+        written = self._written
+        made[addresses[:, written]] = self._joined(values)[:, written]
         return elements.like(made, tensor)
 
     def store(self, image: Any, tensor: Any, at: Sequence[int], *, destination: int = 0) -> Any:
         """The tensor after the box is written to it; elements of the box outside of the tensor are not.
+
+        A chip writes whole 16 bytes along dimension 0, also beyond the end of the tensor there.  A ``scatter4`` may write a row twice.
 
         Args:
             image: the bytes of shared memory from ``destination`` on.
@@ -56,11 +60,39 @@ class TensorMap(BoxGeometry):
             IllegalBoxError: a copy that traps.
         """
         codes = self._codes(tensor).copy()
-        places, inside = self._places(at)
+        places, inside = self._places(at, store=True)
         values = self._split(self._empty(image)[self._bytes(destination)])
         written = tuple(place[inside] for place in places)
         codes[written] = values.astype(codes.dtype, copy=False)[inside]
         return elements.like(codes.view(elements.as_array(tensor).dtype), tensor)
+
+    def load_tile(self, tensor: Any, tile: CopiedTile) -> Any:
+        """The image of a matrix after all copies of a tile of this tensor map.
+
+        Raises:
+            ValueError: a tensor of another shape or dtype.
+        """
+        image = np.zeros(tile.layout.size, np.uint8)
+        for copy, part in self._parts(image, tile):
+            part[...] = elements.as_array(self.load(tensor, copy.at, destination=copy.destination))
+        return elements.like(image, tensor)
+
+    def store_tile(self, image: Any, tensor: Any, tile: CopiedTile) -> Any:
+        """The tensor after each box of the image of a tile of this tensor map is written to it; the tensor before is not changed.
+
+        Raises:
+            ValueError: a tensor of another shape or dtype, or an image of another length.
+            IllegalBoxError: a copy that traps.
+        """
+        for copy, part in self._parts(elements.as_array(image, "the image"), tile):
+            tensor = self.store(part, tensor, copy.at, destination=copy.destination)
+        return tensor
+
+    def _parts(self, image: Array, tile: CopiedTile) -> Iterator[tuple[Copy, Array]]:
+        """Each copy of a tile, and its bytes in the image of the whole."""
+        for copy in tile.copies:
+            start = copy.destination - tile.layout.start
+            yield copy, image[start : start + self.size]
 
     def _codes(self, tensor: Any) -> Array:
         """The bits of the elements of a tensor, checked."""
@@ -75,9 +107,9 @@ class TensorMap(BoxGeometry):
             raise ValueError(f"the tensor has shape {codes.shape}; this tensor map takes {wanted}: dimension 0 last")
         return codes
 
-    def _places(self, at: Sequence[int], offsets: Sequence[int] = ()) -> tuple[tuple[Array, ...], Array]:
+    def _places(self, at: Sequence[int], offsets: Sequence[int] = (), *, store: bool = False) -> tuple[tuple[Array, ...], Array]:
         """Indices into a tensor of each element of each line, outermost dimension first, and which ones lie inside."""
-        lines = np.array(list(self.lines(at, offsets)), np.int64)[:, np.newaxis, :]
+        lines = np.array(list(self.lines(at, offsets, store=store)), np.int64)[:, np.newaxis, :]
         along = np.zeros((1, self.counts[0], len(self.shape)), np.int64)
         along[0, :, 0] = np.arange(self.counts[0]) * self._step
         places = lines + along
@@ -113,11 +145,17 @@ class TensorMap(BoxGeometry):
             return elements.grouped(lines, self._type.bits, self._type.group, 16).view(np.uint8).reshape(len(lines), -1)
         return elements.joined(lines, self._type.bits).view(np.uint8).reshape(len(lines), -1)
 
+    @property
+    def _written(self) -> Array:
+        """The bytes of a line that a load writes: padding stays as it was."""
+        places = np.arange(self._line // 8)
+        return places[places % 16 < self._type.group * self._type.bits // 8] if self.padded else places
+
     def _split(self, lines: Array) -> Array:
-        """The inverse of :meth:`_joined`."""
+        """The elements of lines as a store reads them: the inverse of :meth:`_joined`, but padded elements take a byte each."""
         contiguous = np.ascontiguousarray(lines)
         if self.padded:
-            values = elements.ungrouped(contiguous, self._type.bits, self._type.group, 16)
+            values = contiguous & ((1 << self._type.bits) - 1)
         elif self._type.bits < 8:
             values = elements.split(contiguous, self._type.bits)
         else:

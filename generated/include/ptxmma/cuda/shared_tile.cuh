@@ -114,6 +114,13 @@ struct shared_tile {
   PTXMMA_MEMBER uint32_t box_x(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? outer(box) : inner(box); }
   PTXMMA_MEMBER uint32_t box_k(uint32_t box) { return Majorness == PTXMMA_MAJORNESS_K ? inner(box) : outer(box); }
 
+  // Whether TMA moves boxes of a tensor at this address, with so many bytes from one line to the next, that begin at this coordinate along
+  // the contiguous dimension (packed elements count as bytes).
+  PTXMMA_MEMBER bool moves(uint64_t address, uint64_t pitch, int64_t first = 0) {
+    constexpr int64_t bytes = ptxmma_describe_type(type).bits < 8 ? 1 : ptxmma_describe_type(type).bits / 8;
+    return address % 16 == 0 && pitch % 16 == 0 && first * bytes % 16 == 0;
+  }
+
   // Where several blocks of a cluster bring a part of every box each, for all of them: the part of the block with number `rank`.
   template <uint32_t Blocks>
   struct share {

@@ -79,9 +79,8 @@ class _Headers:
 
     def tiles(self) -> Iterator[Output]:
         """Matrices in shared memory."""
-        spec = self._catalog.database.spec
-        if spec.shared_memory is not None:
-            yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(spec), c=c_text, tag=identifier)
+        if self._catalog.database.spec.shared_memory is not None:
+            yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(self._catalog), c=c_text, tag=identifier)
 
     def hints(self) -> Iterator[Output]:
         """The tags of hints."""

@@ -24,7 +24,9 @@ def page(catalog: Catalog, maps: TensorMaps, gallery: Gallery) -> dict[str, Any]
     targets = {"targets": lambda entry: " ".join(map(rest.code, entry.targets))}
     return {
         "source": rest.source(maps.source),
-        "modes": struct_tables.table(maps.modes, code=("name", "function")),
+        "modes": struct_tables.table(
+            maps.modes, code=("name", "like", "function"), titles={"like": "Also the rules of", "rows": "Rows with a coordinate"}
+        ),
         "types": struct_tables.table(
             maps.types, code=("name",), titles={"group": "Elements in 16 bytes", "value": "Number"}, cells=targets, without=("elements",)
         ),
@@ -65,7 +67,12 @@ def _way(catalog: Catalog) -> str:
     family = matrix_format(catalog.database.spec).family
     product = next(each for each in catalog.all() if each.family == family)
     element = product.matrix_types["a"]
+    alike = (each for each in catalog.all() if each.family == "mma" and each.matrix_types["a"] == element)
+    from_registers = max(alike, key=lambda each: each.extents["k"])
+    types = {"dtype": "f32", "atype": element, "btype": element}
+    into_tensor = catalog.find("tcgen05.mma.cta_group::1.kind::f16").resolved(m=128, n=64, **types)
+    ends = pictures.Ends(from_registers.operand("a"), product.operand("d"), into_tensor.operand("d-tmem"))
     box = BoxGeometry(element, _TENSOR, _BOX, swizzle=_SWIZZLE, database=catalog.database)
     layout = Geometry(element, "K", _SWIZZLE, _BOX[1], _BOX[0], family=family, database=catalog.database)
     lines = canonical(memory_of(catalog.database), "K", _SWIZZLE).layout.lines
-    return pictures.way(box, _AT, layout, product.operand("d"), lines)
+    return pictures.way(box, _AT, layout, ends, lines)
