@@ -145,3 +145,20 @@ def test_what_assemblers_refuse_is_found(line: str, rule: str) -> None:
 )
 def test_targets_and_versions(line: str, target: str, version: str, rule: str) -> None:
     assert _rules(line, target, version) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("fence.gpu.rank;", []),
+        ("cp.async.wait_all.box_dim;", []),
+        ("tensormap.replace.tile.rank.shared::cta.b1024.b32.box_dim [%r0], 1;", ["unknown-instruction"]),
+        ("clusterlaunchcontrol.try_cancel.mbarrier::complete_tx::bytes.async.b128 [%rd0], [%rd1];", ["unknown-instruction"]),
+        (
+            "tensormap.cp_fenceproxy.shared::cta.global.tensormap::generic.release.cta.sync.aligned [%rd0], [%r0], 128;",
+            ["unknown-instruction"],
+        ),
+    ],
+)
+def test_modifiers_of_other_instructions_are_ignored_as_assemblers_do(line: str, rules: list[str]) -> None:
+    assert _rules(line) == rules

@@ -157,10 +157,11 @@ class Legality:
             return None
         if (instruction := self._catalog.meaning(spelling)) is not None:
             return instruction, True
-        for entry in self._catalog.database.spec.instructions:
+        spec = self._catalog.database.spec
+        for entry in spec.instructions:
             if not has_opcode(entry, spelling):
                 continue
-            for shorter, ignored in without_ignored(entry, spelling):
+            for shorter, ignored in without_ignored(entry, spec.ignored, spelling):
                 instruction = self._catalog.meaning(shorter)
                 if instruction is None or instruction.variant.instruction is not entry:
                     continue

@@ -21,6 +21,7 @@ from ptxmma.model import (
     Erratum,
     Gpu,
     Granularity,
+    Ignored,
     InstructionSet,
     IsaVersion,
     Message,
@@ -112,6 +113,7 @@ class Descriptors(Entry, frozen=True, kw_only=True):
 class Errata(Entry, frozen=True, kw_only=True):
     """Contradictions of the manual: with itself, with an assembler or with a chip."""
 
+    ignored: tuple[Ignored, ...] = ()
     errata: tuple[Erratum, ...]
 
 

@@ -12,7 +12,7 @@ from ptxmma.model.digits import Summand
 from ptxmma.model.element import BlockFormat, BlockScaling, Types
 from ptxmma.model.erratum import Erratum
 from ptxmma.model.fields import Entry, Facts, Formula, Identifier, Name, Text, matches
-from ptxmma.model.instruction import InstructionSet
+from ptxmma.model.instruction import Ignored, InstructionSet
 from ptxmma.model.memory import SharedMemory
 from ptxmma.model.message import Message
 from ptxmma.model.protocol import Protocol
@@ -52,6 +52,7 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     column_masks: tuple[ColumnMask, ...] = ()
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
+    ignored: tuple[Ignored, ...] = ()  # of every instruction but those that have the modifiers
     errata: tuple[Erratum, ...] = ()
     sections: tuple[Section, ...] = ()
     messages: tuple[Message, ...] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from ptxmma.catalog.variants import Variant, qualifier_values
+from ptxmma.catalog.variants import Variant, fixed_tokens, qualifier_values
 from ptxmma.model import Hint, Ignored, InstructionSet, matches
 
 #: A spelling without what assemblers ignore: its unordered tokens, sorted, and the tokens of each ordered group as they come.
@@ -29,15 +29,23 @@ def has_opcode(instruction: InstructionSet, spelling: str) -> bool:
     return spelling.startswith(opcode) and spelling[len(opcode) : len(opcode) + 1] in ("", ".", ":")
 
 
-def without_ignored(instruction: InstructionSet, spelling: str, first: int = 0) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
-    """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries."""
-    for number, entry in enumerate(instruction.ignored[first:], first + 1):
+def without_ignored(
+    instruction: InstructionSet, everywhere: Sequence[Ignored], spelling: str, first: int = 0
+) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
+    """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries.
+
+    Those of ``everywhere`` concern instructions that say nothing of the modifiers.
+    """
+    own = {*fixed_tokens(instruction.syntax), *(modifier for entry in instruction.ignored for modifier in entry.modifiers)}
+    own.update(*(qualifier_values(instruction, name) for name in instruction.qualifiers))
+    entries = [*instruction.ignored, *(entry for entry in everywhere if own.isdisjoint(entry.modifiers))]
+    for number, entry in enumerate(entries[first:], first + 1):
         start = _end(instruction, entry.behind, spelling) if entry.behind else 0
         rest, count = _modifiers(entry.modifiers).subn("", spelling[start:])
         if 0 < count <= (entry.most or count):
             shorter = spelling[:start] + rest
             yield shorter, (entry,)
-            yield from ((shortest, (entry, *others)) for shortest, others in without_ignored(instruction, shorter, number))
+            yield from ((shortest, (entry, *others)) for shortest, others in without_ignored(instruction, everywhere, shorter, number))
 
 
 def _end(instruction: InstructionSet, name: str, spelling: str) -> int:
