@@ -452,7 +452,7 @@ def places(catalog: Catalog) -> list[Place]:
     """One for each operand and each property that rules ask about."""
     by_shape: dict[object, Place] = {}
     for instruction in catalog.all():
-        asked = ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space", "exclusive")
+        asked = ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space", "exclusive", "dst", "src", "policy")
         facts = [instruction.variant.facts.get(name) for name in asked]
         for form in instruction.forms:
             for number, name in enumerate(ptx.items(form.syntax)):

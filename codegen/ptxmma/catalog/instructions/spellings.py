@@ -34,7 +34,7 @@ def without_ignored(
 ) -> Iterator[tuple[str, tuple[Ignored, ...]]]:
     """A spelling without the modifiers that assemblers ignore, by one entry or several from the first on, and these entries.
 
-    Those of ``everywhere`` concern instructions that say nothing of the modifiers.
+    An entry of ``everywhere`` concerns instructions that say nothing of its modifiers.
     """
     own = {*fixed_tokens(instruction.syntax), *(modifier for entry in instruction.ignored for modifier in entry.modifiers)}
     own.update(*(qualifier_values(instruction, name) for name in instruction.qualifiers))
