@@ -4181,7 +4181,13 @@ export const database = {
     "3+2 3+2",
     "4",
     "0",
-    true
+    true,
+    null,
+    null,
+    null,
+    null,
+    null,
+    "clusterlaunchcontrol.try_cancel.async"
    ],
    [
     "clusterlaunchcontrol.query_cancel.is_canceled",
@@ -5895,7 +5901,12 @@ export const database = {
     "22",
     "41",
     "0",
-    true
+    true,
+    null,
+    ["sync"],
+    null,
+    null,
+    [["global","shared::cta"]]
    ],
    [
     "wgmma.mma_async",

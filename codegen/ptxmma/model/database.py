@@ -52,7 +52,7 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     column_masks: tuple[ColumnMask, ...] = ()
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
-    ignored: tuple[Ignored, ...] = ()  # of every instruction but those that have the modifiers
+    ignored: tuple[Ignored, ...] = ()  # modifiers that assemblers ignore, after every opcode that does not have them
     errata: tuple[Erratum, ...] = ()
     sections: tuple[Section, ...] = ()
     messages: tuple[Message, ...] = ()
