@@ -11,7 +11,7 @@ _HEAD = (
     ".reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;\n"
 )
 _COPY, _COMMIT = "cp.async.cg.shared.global [tile], [%rd3], 16;", "cp.async.commit_group;"
-_WAIT = "cp.async.wait_group 0;"
+_NEXT, _WAIT = _COPY.replace("[tile]", "[tile+16]"), "cp.async.wait_group 0;"
 _READ = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
 _STORE, _FENCE = "st.shared.v4.b32 [tile], {%r0, %r1, %r2, %r3};", "fence.proxy.async.shared::cta;"
 _WGMMA = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
@@ -37,6 +37,21 @@ KERNELS = {
         "unwaited-copy",
         (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "on:", _READ),
         (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "bra read; on: cp.async.wait_all; read:", _READ),
+    ),
+    "a wait that lets both groups go on": (
+        "unwaited-copy",
+        (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 2;", _READ),
+        (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 1;", _READ),
+    ),
+    "a wait that covers an empty group alone": (
+        "unwaited-copy",
+        (_COMMIT, _COPY, _COMMIT, "cp.async.wait_group 1;", _READ),
+        (_COPY, _COMMIT, _COMMIT, "cp.async.wait_group 1;", _READ),
+    ),
+    "a wait in a loop that is too weak at first": (
+        "unwaited-copy",
+        (_COUNT, _COPY, _COMMIT, "loop:", "cp.async.wait_group 1;", _READ, "@%p2 bra loop;"),
+        (_COUNT, _COPY, _COMMIT, "loop:", _WAIT, _READ, "@%p2 bra loop;"),
     ),
     "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all;", _READ)),
     "a product without a fence on one path": (
@@ -81,6 +96,16 @@ KERNELS = {
         (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on:", _POLL, "bar.sync 0;"),
         (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on: bar.sync 0;", _POLL),
     ),
+    "an mbarrier that is initialised twice": (
+        "initialised-twice",
+        (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0;", f"@!%p3 {_INIT}"),
+        (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0; @!%p3 mbarrier.inval.shared.b64 [bar];", f"@!%p3 {_INIT}"),
+    ),
+    "an mbarrier that each round of a loop initialises": (
+        "initialised-twice",
+        (_COUNT, f"loop: {_INIT}", "bar.sync 0;", "@%p2 bra loop;"),
+        (_COUNT, f"loop: {_INIT}", "bar.sync 0; mbarrier.inval.shared.b64 [bar];", "@%p2 bra loop;", _INIT),
+    ),
     "an mbarrier that the cluster does not see": (
         "unpublished-barrier",
         (_FIRST, "@%p3 bra on;", _INIT, "on:", _CLUSTER, _ARRIVE),
@@ -90,7 +115,9 @@ KERNELS = {
 
 
 def rules(*lines: str) -> list[str]:
-    return [each.rule for each in check(_HEAD + "\n".join((*lines, _READ, "ret;", "}", ""))) if each.severity != "note"]
+    """The rules that a kernel breaks; its mbarriers are used at its end."""
+    used = ("bar.sync 0;", _ARRIVE, _POLL.replace("poll", "last")) if any("mbarrier.init" in line for line in lines) else ()
+    return [each.rule for each in check(_HEAD + "\n".join((*lines, *used, _READ, "ret;", "}", ""))) if each.severity != "note"]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -119,6 +146,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_FIRST, f"@!%p3 {_INIT}", f"@!%p3 {_ARRIVE}"),  # the same thread
         (_ARRIVE,),  # another kernel may have initialised it
         (_FIRST, f"@!%p3 {_INIT}", "bar.warp.sync 0xffffffff;", _ARRIVE),
+        (_INIT, "bar.sync 0; mbarrier.inval.shared.b64 [%r11];", _INIT),  # the address may be the same
         (_STORE, _FENCE, _OUT, "st.global.b32 [%rd3], %r0;", _OUT),
         (_STORE, "bar.sync 0;", _FENCE, _OUT),  # the thread that copies may have stored alone
         (_MATRIX, "bar.sync 0;", _FENCE, "bar.sync 0;", _OUT),
@@ -132,6 +160,6 @@ def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
 def test_a_finding_names_the_path() -> None:
     text = _HEAD + "\n".join((*KERNELS["a wait on one path"][1], "ret;", "}", ""))
     (finding,) = [each for each in check(text) if each.severity != "note"]
-    assert finding.message.startswith(
-        "it reads shared memory that only copies can have written, before any wait for them: cp.async of line 9, if %p2 is true"
-    )
+    what, _, why = finding.message.partition(": ")
+    assert what == "it reads shared memory that only copies can have written, and no wait covers any of their groups"
+    assert why.startswith("cp.async of line 9, if %p2 is true")

@@ -259,6 +259,17 @@ def mutate(
     finish(run, record, date)
 
 
+@main.command()
+@click.argument("modules", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def faults(modules: tuple[Path, ...]) -> None:
+    """Put faults of order into MODULES, files of PTX, and count how many of each kind the checker finds."""
+    from ptxmma.catalog.instructions import load
+    from ptxmma_proof import faults as kinds
+
+    for line in kinds.lines(kinds.run(Catalog(load(paths.DATABASE)), modules)):
+        click.echo(line)
+
+
 @main.group()
 def corpus() -> None:
     """PTX that other projects wrote: make it, and compare the checker with the assemblers on it."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import costs, flow
+from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_orders import ThreadOrders
+from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Token
@@ -31,6 +33,7 @@ class KernelJudge:
         self._tensors = TensorKernels(catalog)
         self._proxies = Proxies(catalog)
         self._orders = ThreadOrders(catalog.database.spec.protocols)
+        self._counterparts = Counterparts(catalog.database.spec.protocols)
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -48,7 +51,9 @@ class KernelJudge:
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
         if not function.module.debug:
-            yield from self._orders.of_kernel(function)
+            registers = Predicates(function.text)
+            yield from self._orders.of_kernel(function, registers)
+            yield from self._counterparts.of_kernel(function, registers)
         bits = RegisterBits(function.text, function.passed)
         yield from self._tensors.of_kernel(function, opcodes, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
@@ -18,7 +19,7 @@ from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
 
 if TYPE_CHECKING:
-    from ptxmma.model import Lifecycle, Transition
+    from ptxmma.model import Counterpart, Lifecycle, Transition
 
 #: In place of an instruction: the end of the kernel.
 EXIT = b"exit"
@@ -27,12 +28,13 @@ _ENDS = (b"ret", b"exit")
 _MOST_PATHS = 256
 #: Objects that are held at once: more are not counted.
 _MOST_HELD = 32
+_NUMBER = re.compile(rb"\s*(\d+)\b")
 _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
 #: The place of an instruction, and the rule that it breaks.
 _Key = tuple[int, str]
-#: A state, and whether there may be several objects.
-_Held = tuple[str, bool]
+#: A state, and the number of objects, up to the highest that makes a difference.
+_Held = tuple[str, int]
 
 
 class Happening(NamedTuple):
@@ -41,10 +43,12 @@ class Happening(NamedTuple):
     Attributes:
         offset: its place; of the end of a kernel, the place of the statement that ends it.
         opcode: the opcode; :data:`EXIT` for the end of a kernel.
+        number: the objects that may remain, as the instruction says: ``cp.async.wait_group 2``.
     """
 
     offset: int
     opcode: bytes
+    number: int = 0
 
 
 class Misuse(NamedTuple):
@@ -104,13 +108,21 @@ class KernelPaths:
         lifecycles: the lifecycles to follow.
         size: the size of the object that the instruction at a place makes or ends; None where it is not known.
         capacity: the sum of the sizes of the objects that fit.
+        objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
 
     Raises:
         NotFollowedError: a label is missing, a brace is not closed, or there are too many branches.
     """
 
-    def __init__(self, text: bytes, lifecycles: Sequence[Lifecycle], size: Callable[[int], int | None], capacity: int) -> None:
-        self._text, self._size, self._capacity = text, size, capacity
+    def __init__(
+        self,
+        text: bytes,
+        lifecycles: Sequence[Lifecycle],
+        size: Callable[[int], int | None],
+        capacity: int,
+        objects: Mapping[int, Hashable] = MappingProxyType({}),
+    ) -> None:
+        self._text, self._size, self._capacity, self._objects = text, size, capacity, objects
         self._machines = [_Machine(each) for each in lifecycles]
         words = {word.encode() for each in lifecycles for transition in each.transitions for word in transition.on} - {EXIT}
         self._blocks = blocks(Outline(text, Asynchronous({word: {} for word in words})))
@@ -128,14 +140,28 @@ class KernelPaths:
         """
         predicates = Predicates(self._text)
         found: list[Misuse] = []
-        for machine in self._machines:
-            steps = [[*machine.steps(self._text, block.events)] for block in self._blocks]
+        for machine, steps in ((each, steps) for each in self._machines for steps in self._steps(each)):
             if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
                 continue
             ways = _deciding(steps, self._ways, self._rank)
             if _may_go_wrong(machine, steps, ways, predicates.threads):
                 found += _Walk(machine, steps, ways, predicates, self._size, self._capacity).misuses()
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
+
+    def _steps(self, machine: _Machine) -> Iterator[list[list[_Step]]]:
+        """The instructions of each block that concern a lifecycle, for each of its objects."""
+        if not machine.life.each:
+            yield [[*machine.steps(self._text, block.events)] for block in self._blocks]
+            return
+        for named in {*self._objects.values()}:
+            yield [
+                [
+                    *machine.steps(
+                        self._text, [each for each in block.events if isinstance(each, Event) and self._objects.get(each.offset) == named]
+                    )
+                ]
+                for block in self._blocks
+            ]
 
 
 class _Machine:
@@ -151,7 +177,7 @@ class _Machine:
         """The transitions that an instruction makes in any state."""
         found = self._transitions.get(opcode)
         if found is None:
-            found = self._transitions[opcode] = [each for each in self.life.transitions if _is_on(each, opcode)]
+            found = self._transitions[opcode] = [each for each in self.life.transitions if is_named(each, opcode)]
         return found
 
     def made(self, state: str, opcode: bytes) -> list[Transition]:
@@ -161,20 +187,31 @@ class _Machine:
             found = self._made[state, opcode] = [each for each in self.on(opcode) if state in each.states]
         return found
 
+    def counting(self, state: str, count: int, at: Happening) -> list[Transition]:
+        """The transitions that an instruction makes in a state with a number of objects."""
+        return [each for each in self.made(state, at.opcode) if not each.counted or count > at.number]
+
     def is_wrong(self, state: str, opcode: bytes) -> bool:
         """Return whether an instruction may be wrong in a state."""
         return any(not each.to for each in self.made(state, opcode))
 
-    def after(self, held: _Held, opcode: bytes) -> set[_Held]:
-        """The states that there may be after an instruction."""
-        state, several = held
+    def after(self, held: _Held, at: Happening, most: int) -> set[_Held]:
+        """The states that there may be after an instruction, if more objects than a number make no difference."""
+        state, count = held
         found = set[_Held]()
-        for each in self.made(state, opcode):
-            if each.adds < 0 and several:
-                found |= {(state, True), (state, False)}
+        for each in self.counting(state, count, at):
+            if each.adds < 0 and count > 1:
+                found |= {(state, count - 1), (state, count if count == most else count - 1)}
             elif each.to:
-                found.add((each.to, each.adds > 0 and (several or each.to == state)))
+                found.add((each.to, min((count if each.to == state else 0) + 1, most) if each.adds > 0 else 0))
         return found or {held}
+
+    def number(self, text: bytes, place: int, opcode: bytes) -> int:
+        """The number that an instruction at a place of a text names, if it counts."""
+        if not any(each.counted for each in self.on(opcode)):
+            return 0
+        match = _NUMBER.match(text, place + len(opcode))
+        return int(match[1]) if match else 0
 
     def steps(self, text: bytes, events: Iterable[Event | Stretch]) -> Iterator[_Step]:
         """The instructions of a block of a text: only the first and the last of a run of equal ones, unless each of them counts."""
@@ -183,7 +220,8 @@ class _Machine:
             same = [*run]
             alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
             for each in same if alone else (same[0], same[-1]):
-                yield _Step(Happening(each.offset, opcode), _predicate_before(text, each.offset) if predicated else b"")
+                at = Happening(each.offset, opcode, self.number(text, each.offset, opcode))
+                yield _Step(at, _predicate_before(text, each.offset) if predicated else b"")
 
 
 def _predicate_before(text: bytes, place: int) -> bytes:
@@ -204,7 +242,8 @@ def _may_go_wrong(
         threads_of: a mask of the threads in which a predicate may hold.
     """
     entered: list[dict[_Held, int]] = [{} for _ in steps]  # the threads in each state
-    entered[0][machine.life.start, False] = ALL_THREADS
+    entered[0][machine.life.start, 0] = ALL_THREADS
+    most = _most_counted(steps)
     waiting = [0]
     while waiting:
         number = waiting.pop()
@@ -215,7 +254,7 @@ def _may_go_wrong(
                 done = threads & threads_of(predicate)
                 if done and machine.is_wrong(held[0], at.opcode):
                     return True
-                moved = machine.after(held, at.opcode)
+                moved = machine.after(held, at, most)
                 for to in moved:
                     after[to] = after.get(to, 0) | done
                 skipped = threads & threads_of(opposite(predicate)) if predicate else 0
@@ -232,6 +271,11 @@ def _may_go_wrong(
                     entered[way.after][held] = entered[way.after].get(held, 0) | (threads & going)
                     waiting.append(way.after)
     return False
+
+
+def _most_counted(steps: Sequence[Sequence[_Step]]) -> int:
+    """The number of objects of which more make no difference: one more than an instruction lets remain, and two."""
+    return max((at.number + 1 for block in steps for at, _ in block), default=0) + 1
 
 
 class _Walk:
@@ -306,7 +350,7 @@ class _Walk:
     def _moved(self, path: _Path, at: Happening) -> _Path:
         """A path after an instruction; what is wrong is remembered."""
         moved, wrong = path, set[str]()
-        for transition in self._machine.made(path.state, at.opcode):
+        for transition in self._machine.counting(path.state, len(path.since), at):
             if not transition.to:
                 if (not transition.full or self._is_full(path, at)) and self._is_wrong(transition, path, at):
                     wrong.add(transition.rule)
@@ -383,17 +427,19 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
 
     Where nothing is wrong in the first state, a branch before the first change makes no difference.
     """
-    machine, state = _Machine(life), life.start
+    machine, state, count = _Machine(life), life.start, 0
     harmless = () if any(life.start in each.states and each.rule for each in life.transitions) else (life.start,)
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
         begin = max(text.rfind(mark, 0, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
-        predicate, made = text[begin + 1 : match.start()].strip(), machine.made(state, match[0])
+        predicate = text[begin + 1 : match.start()].strip()
+        made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
         if predicate and not predicate.startswith(b"@"):
             continue  # an operand
         if (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made):
             return False
         if made and not predicate:
+            count = count + 1 if made[-1].adds > 0 and made[-1].to == state else max(made[-1].adds, 0)
             state = made[-1].to
             if state not in machine.left:
                 return True
@@ -441,8 +487,9 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], 
     return deciding
 
 
-def _is_on(transition: Transition, opcode: bytes) -> bool:
-    if not any(starts(opcode, word.encode()) for word in transition.on):
+def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:
+    """Return whether a part of a protocol names an instruction."""
+    if not any(starts(opcode, word.encode()) for word in each.on):
         return False
     parts = opcode.split(b".")
-    return all(any(part.split(b"::")[0] == each.encode() or part == each.encode() for part in parts) for each in transition.modifiers)
+    return all(any(part.split(b"::")[0] == name.encode() or part == name.encode() for part in parts) for name in each.modifiers)

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.counterparts import uses_of
 from ptxmma.check.kernel_paths import KernelPaths, ends_before_branches
 from ptxmma.check.rule import Rule
+from ptxmma.ptx.addresses import Addresses, Place
 from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.flow_events import calls_others
+from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ptxmma.check.remarks import Remark
     from ptxmma.model import Lifecycle, Protocol, Transition
+    from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.statements import Function
 
 _COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
@@ -30,7 +34,8 @@ _CHANGE = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;"
 _PUBLISH = "fence.proxy.tensormap::generic.release.gpu;"
 _ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"
 _TENSOR_COPY = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
-_FIRST = ".reg .pred %p<2>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
+_POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p2, [tile], 0;\n@!%p2 bra poll;"
+_FIRST = ".reg .pred %p<3>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
 
 RULES: Mapping[str, Rule] = {
     "unwaited-copy": Rule(
@@ -39,6 +44,13 @@ RULES: Mapping[str, Rule] = {
         "Write cp.async.commit_group after the copies, and cp.async.wait_group or cp.async.wait_all before the first read.",
         f"{_COPY}\n{examples.LOAD}\n{_WAITED}",
         f"{_COPY}\n{_WAITED}\nbar.sync 0;\n{examples.LOAD}",
+    ),
+    "initialised-twice": Rule(
+        "A thread initialises an mbarrier once, or again after mbarrier.inval.",
+        "Behaviour is undefined if mbarrier.init finds a valid mbarrier at its address: threads and copies may still use the old one.",
+        "Initialise it before the loop, or execute mbarrier.inval when all threads have finished with it.",
+        f"{_INIT}\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n.reg .pred %p<3>;\n{_POLL}",
+        f"{_INIT}\nmbarrier.inval.shared.b64 [tile];\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n.reg .pred %p<3>;\n{_POLL}",
     ),
     "stale-tensor-map": Rule(
         "A thread that changes a tensor map publishes and acquires it before it copies.",
@@ -54,8 +66,8 @@ RULES: Mapping[str, Rule] = {
         "barrier.cluster.arrive.relaxed orders nothing itself.",
         "Execute a barrier of the thread block between mbarrier.init and the first use. In a cluster, execute "
         "fence.mbarrier_init.release.cluster in the thread that initialises, and then a barrier of the cluster.",
-        f"{_FIRST}\n@!%p1 {_INIT}\n@%p1 {_ARRIVE}",
-        f"{_FIRST}\n@!%p1 {_INIT}\nbar.sync 0;\n@%p1 {_ARRIVE}",
+        f"{_FIRST}\n@!%p1 {_INIT}\n@%p1 {_ARRIVE}\nbar.sync 0;\n{_POLL}",
+        f"{_FIRST}\n@!%p1 {_INIT}\nbar.sync 0;\n@%p1 {_ARRIVE}\n{_POLL}",
     ),
 }
 
@@ -78,27 +90,47 @@ class ThreadOrders:
             if life.alone or _ALLOCATE not in {step.role for step in protocol.steps}
         ]
 
-    def of_kernel(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed."""
+    def of_kernel(self, function: Function, registers: Predicates) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed.
+
+        Args:
+            function: the kernel.
+            registers: its registers.
+        """
         text = function.text
         if not text.startswith(b".entry"):
             return
-        followed = [life for life in self._lifecycles if _concerns(life, text) and not ends_before_branches(life, text)]
+        followed = [life for life in self._lifecycles if _concerns(life, text) and (life.each or not ends_before_branches(life, text))]
         if not followed or calls_others(text):
             return
+        objects = {place: each for life in followed if life.each for place, each in _objects(life, text, registers).items()}
         try:
-            misuses = KernelPaths(text, followed, lambda _: None, 0).misuses()
+            misuses = KernelPaths(text, followed, lambda _: None, 0, objects).misuses()
         except NotFollowedError:
             return
         for misuse in misuses:
             yield lifecycles.remark(function, misuse)
 
 
+def _objects(life: Lifecycle, text: bytes, registers: Predicates) -> dict[int, Place]:
+    """The objects of a lifecycle that instructions name by an address which is always the same, by the places of these.
+
+    What an instruction with another address may bring back to the first state is left out.
+    """
+    uses = [*uses_of(text, {word for each in life.transitions for word in each.on}, Addresses(text, registers))]
+    ends = [word.encode() for each in life.transitions if each.to == life.start for word in each.on]
+    vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
+    known = [(use.offset, use.place) for use in uses if use.place is not None and not use.place.step]
+    return {offset: place for offset, place in known if not any(other is None or other.meets(place) for other in vague)}
+
+
 def _concerns(life: Lifecycle, text: bytes) -> bool:
     """Return whether a kernel has what a lifecycle is about, and no other rule judges that it lacks a step."""
     begins = [*itertools.takewhile(lambda each: life.start in each.states, life.transitions)]
     others = life.transitions[len(begins) :]
-    if not any(_occurs(each, text) for each in begins) or not all(_occurs(each, text) for each in others if each.to == life.start):
+    if not any(_occurs(each, text) for each in begins):
+        return False
+    if not life.each and not all(_occurs(each, text) for each in others if each.to == life.start):
         return False
     return any(_occurs(each, text) for each in others if each.rule) and not (life.alone and _BULK_IN.search(text))
 

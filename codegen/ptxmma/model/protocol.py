@@ -62,6 +62,7 @@ class Transition(Entry, frozen=True, kw_only=True):
     modifiers: tuple[Token, ...] = ()  # modifiers that the instructions have, with or without more after "::": ("bulk_group",)
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
+    counted: bool = False  # whether it happens only where more objects exist than the number that the instruction names
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
     rule: Name = ""  # the rule of the checker that the instructions break
     text: Text
@@ -72,10 +73,31 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     """The states of something that a kernel uses; instructions that no transition names leave the state as it is."""
 
     name: Text  # "allocation of tensor memory"
+    each: bool = False  # whether each object has a state of its own, which the last operand in brackets names
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     start: Name
     transitions: Annotated[tuple[Transition, ...], SOME]
+
+
+class Counterpart(Entry, frozen=True, kw_only=True):
+    """Instructions that are wrong in a kernel that lacks others on the same object."""
+
+    on: Annotated[tuple[Name, ...], SOME]  # the instructions: ("mbarrier.try_wait",)
+    modifiers: tuple[Token, ...] = ()  # modifiers that they have, with or without more after "::"
+    unless: Token = ""  # the operand after the object with which they need none: "1"
+    needs: Annotated[tuple[Name, ...], SOME]  # the others, of which the kernel has one at least: ("mbarrier.arrive",)
+    rule: Name  # the rule of the checker that the instructions break otherwise
+    text: Text
+    source: Source
+
+
+class Pairing(Entry, frozen=True, kw_only=True):
+    """The needs of objects, which the last operand in brackets of an instruction names."""
+
+    name: Text  # "mbarriers"
+    made: Annotated[tuple[Name, ...], SOME]  # the instructions that make them; kernels without these are not judged
+    needs: Annotated[tuple[Counterpart, ...], SOME]
 
 
 class ProxyAccess(Entry, frozen=True, kw_only=True):
@@ -98,5 +120,6 @@ class Protocol(Entry, frozen=True, kw_only=True):
     issuers: tuple[Issuer, ...] = ()
     same: tuple[SameQualifier, ...] = ()
     lifecycles: tuple[Lifecycle, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
     others: tuple[Name, ...] = ()  # instructions of transitions that the spec does not have: ("bar",)
     source: Source

@@ -176,7 +176,7 @@ class Predicates:
 
     def _read(self, predicate: bytes) -> Condition:
         name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
-        writes = self._writes.get(name, [])
+        writes = self.writes(name)
         threads = self.threads(predicate), self.surely(predicate)
         if len(writes) == 1 and (compared := _COMPARED.fullmatch(writes[0][0])):
             one, _, other = writes[0][2].partition(b",")
@@ -184,6 +184,10 @@ class Predicates:
             if number is not None:
                 return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, *threads)
         return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, *threads)
+
+    def writes(self, name: bytes) -> list[_Write]:
+        """The instructions that write a register: their opcodes, the register's place in the first operand, and the other operands."""
+        return self._writes.get(name, [])
 
     @functools.cached_property
     def _writes(self) -> dict[bytes, list[_Write]]:
@@ -215,7 +219,7 @@ class Predicates:
         numbers = self._numbers_of(name)
         if numbers is not None:
             return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
-        writes = self._writes.get(name, [])
+        writes = self.writes(name)
         if len(writes) != 1 or writes[0][0] not in (b"and.pred", b"or.pred"):
             return unknown
         masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
@@ -225,7 +229,7 @@ class Predicates:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
         if name not in self._numbers:
             self._numbers[name] = None  # for a value that is computed from itself
-            writes = self._writes.get(name, [])
+            writes = self.writes(name)
             if not writes:
                 self._numbers[name] = thread_values.constant(name, self._count)
             elif len(writes) == 1 and not writes[0][1] and depth < _DEEPEST:
@@ -242,7 +246,7 @@ class Predicates:
         return value
 
     def _computed(self, name: bytes, depth: int) -> Value:
-        writes = self._writes.get(name, [])
+        writes = self.writes(name)
         if not writes:
             if name[:1].isdigit() or name.startswith(b"-"):
                 return Value(name, frozenset())

@@ -193,6 +193,12 @@ def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
     return [re.compile(rb"(?:" + b"|".join(each) + rb")(?![\w:$%])[\w.:]*") for each in alike.values()]
 
 
+def opcodes_of(text: bytes, words: Iterable[bytes]) -> list[re.Match[bytes]]:
+    """The places in a text, in order, of opcodes that begin with one of some words."""
+    matches = itertools.chain.from_iterable(each.finditer(text) for each in _searches(tuple(sorted(words, reverse=True))))
+    return sorted(matches, key=re.Match.start)
+
+
 def starts(opcode: bytes, start: bytes) -> bool:
     """Return whether an opcode is another one, with more modifiers or without."""
     return opcode == start or opcode.startswith(start + b".")

@@ -178,6 +178,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
         for index, same in enumerate(protocol.same):
             yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
         yield from _lifecycles(context, number, names)
+        yield from _pairings(context, number, names)
         steps = [step.instruction for step in protocol.steps if step.instruction]
         for index, step in enumerate(protocol.steps):
             if step.instruction and steps.count(step.instruction) > 1:
@@ -190,6 +191,17 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
         if entry.operation == "synchronise" and entry.name not in steps:
             place = context.at("instructions", index, "name")
             yield Problem(place, f"{entry.name} only orders others, and is not a step of a protocol")
+
+
+def _pairings(context: RuleContext, number: int, names: Iterable[str]) -> Iterator[Problem]:
+    """Instructions of pairings that are not known."""
+    known = sorted({*names, *context.spec.protocols[number].others})
+    for index, pairing in enumerate(context.spec.protocols[number].pairings):
+        at = ("protocols", number, "pairings", index)
+        yield from context.known("instruction", pairing.made, known, *at, "made")
+        for place, each in enumerate(pairing.needs):
+            yield from context.known("instruction", each.on, known, *at, "needs", place, "on")
+            yield from context.known("instruction", each.needs, known, *at, "needs", place, "needs")
 
 
 def _lifecycles(context: RuleContext, number: int, names: Iterable[str]) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from ptxmma.catalog.names.links import EXPLORER
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
-from ptxmma.model import Container, ElementType, Gpu, Message, Protocol, Spec, Step, Target, Version
+from ptxmma.model import Container, Counterpart, ElementType, Gpu, Message, Protocol, Spec, Step, Target, Transition, Version
 
 # --- types and registers ----------------------------------------------------------------------------------------------------
 
@@ -211,6 +211,18 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
             cells={"instructions": lambda issuer: rest.codes(issuer.instructions)},
         ),
+        "pairings": [
+            {
+                "pairing": pairing,
+                "needs": struct_tables.table(
+                    pairing.needs,
+                    titles={"on": "Instruction", "needs": "Needs one of", "text": "Otherwise"},
+                    cells={"on": _named, "needs": lambda each: rest.codes(each.needs)},
+                    without=("modifiers", "unless", "rule"),
+                ),
+            }
+            for pairing in protocol.pairings
+        ],
         "lifecycles": [
             {
                 "life": life,
@@ -219,15 +231,20 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                     titles={"to": "Then", "text": "Why"},
                     cells={
                         "states": lambda each: rest.codes(each.states),
-                        "on": lambda each: rest.codes(each.on) + "".join(f" with {rest.code(f'.{name}')}" for name in each.modifiers),
+                        "on": _named,
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("modifiers", "adds", "full", "rule"),
+                    without=("modifiers", "adds", "counted", "full", "rule"),
                 ),
             }
             for life in protocol.lifecycles
         ],
     }
+
+
+def _named(each: Transition | Counterpart) -> str:
+    """The instructions that a part of a protocol names."""
+    return rest.codes(each.on) + "".join(f" with {rest.code(f'.{name}')}" for name in each.modifiers)
 
 
 # --- published peaks --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,111 @@
+"""Instructions on an mbarrier that need others on it, anywhere in a kernel: an arrival for a wait, a wait for a copy.
+
+The spec's protocols say which need which.  An mbarrier is a place of a variable in shared memory, or one place of several in an array.
+Where it is not known which, or an address is not followed, it may be the one that another needs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.check.kernel_paths import is_named
+from ptxmma.check.remarks import Remark
+from ptxmma.check.rule import Rule
+from ptxmma.ptx.addresses import Addresses, Place
+from ptxmma.ptx.flow_events import calls_others
+from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.statements import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ptxmma.model import Counterpart, Pairing, Protocol
+    from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.statements import Function
+
+_INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 _, [tile];"
+_WAIT = "poll:\nmbarrier.try_wait.parity.shared.b64 %p, [tile], 0;\n@!%p bra poll;"
+
+RULES: Mapping[str, Rule] = {
+    "unmatched-mbarrier": Rule(
+        "An mbarrier for which threads wait is initialised, and others arrive on it; one that counts bytes expects them.",
+        "A phase completes when all arrivals have come and all bytes that it expects. A wait for an mbarrier on which nothing arrives "
+        "never ends; a copy that nothing waits for may be read, or overwritten, before it is complete. Only kernels that initialise "
+        "mbarriers are judged, and only mbarriers whose addresses the text gives.",
+        "Write the instruction that the message names, on the same mbarrier.",
+        f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_WAIT}",
+        f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n{_WAIT}",
+    ),
+}
+
+_LAST_PLACE = re.compile(rb"\[([^\[\]]*)\](?:\s*,\s*([\w$%]+))?[^\[\]]*\Z")
+
+
+class Use(NamedTuple):
+    """An instruction on an object.
+
+    Attributes:
+        offset: its place in the text.
+        opcode: its opcode.
+        place: the object; None if its address is not followed.
+        operand: the operand after it.
+    """
+
+    offset: int
+    opcode: bytes
+    place: Place | None
+    operand: bytes
+
+
+class Counterparts:
+    """Judges kernels by what the protocols of a spec say that objects need.
+
+    Args:
+        protocols: the spec's protocols.
+    """
+
+    def __init__(self, protocols: Sequence[Protocol]) -> None:
+        self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
+
+    def of_kernel(self, function: Function, registers: Predicates) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions of a kernel that lack another one on the same object, each with the opcode that it is about.
+
+        Args:
+            function: the kernel.
+            registers: its registers.
+        """
+        text = function.text
+        for pairing in self._pairings:
+            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
+                continue
+            uses = [*uses_of(text, words_of_pairing(pairing), Addresses(text, registers))]
+            for need in pairing.needs:
+                for use in _lacking(uses, need):
+                    message = f"{need.text} (PTX ISA {need.source})"
+                    yield Remark(Token(use.opcode, use.offset), "warning", need.rule, message), use.opcode
+
+
+def uses_of(text: bytes, words: Iterable[str], addresses: Addresses) -> Iterator[Use]:
+    """The instructions of a text with some opcodes, on the objects that their last operands in brackets name."""
+    for match in opcodes_of(text, {word.encode() for word in words}):
+        operands = _LAST_PLACE.search(text[match.end() : text.find(b";", match.end())])
+        if operands is not None:
+            yield Use(match.start(), match[0], addresses.place(operands[1], match.start()), operands[2] or b"")
+
+
+def words_of_pairing(pairing: Pairing) -> set[str]:
+    """The opcodes that a pairing names."""
+    return {*pairing.made, *(word for need in pairing.needs for word in (*need.on, *need.needs))}
+
+
+def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:
+    """The first instruction on each object that lacks another one on it."""
+    partners = [use.place for use in uses if any(starts(use.opcode, word.encode()) for word in need.needs)]
+    lacking = set[Place]()
+    for use in uses:
+        if is_named(need, use.opcode) and use.place is not None and use.place not in lacking:
+            needs_none = need.unless and use.operand == need.unless.encode()
+            if not needs_none and not any(place is None or place.meets(use.place) for place in partners):
+                lacking.add(use.place)
+                yield use

@@ -1,0 +1,191 @@
+"""Faults of order that are put into modules of other projects, one kind at a time, and how many of them ``ptxmma check`` finds.
+
+A fault is found if the checker reports its rule and did not do so before.  A module in which a fault has no place does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ptxmma.catalog.instructions import Catalog
+from ptxmma.check import Checker
+from ptxmma.check.counterparts import Use, uses_of, words_of_pairing
+from ptxmma.model import Pairing
+from ptxmma.ptx.addresses import Addresses
+from ptxmma.ptx.conditions import Predicates
+from ptxmma.ptx.opcodes import Opcodes
+from ptxmma.ptx.statements import functions
+
+#: A predicate before an instruction.
+_PREDICATE = re.compile(rb"@\s*!?\s*[\w$%]+\s*\Z")
+_BLOCK_BARRIER = re.compile(rb"(?:@\S+\s+)?\bbar(?:\.sync|\.warp|rier\.sync|rier\.cluster)[^;]*;")
+_FIRST_WAIT = re.compile(rb"mbarrier\.(?:try|test)_wait")
+_GROUP_WAIT = re.compile(rb"(cp\.async\.wait_group\s+)(\d+)")
+_COMMIT = rb"cp\.async\.commit[^;]*;"
+
+
+class Fault(NamedTuple):
+    """A kind of fault.
+
+    Attributes:
+        name: the fault in words.
+        rule: the rule that it breaks.
+        put: a module with the fault; None where it has no place.
+    """
+
+    name: str
+    rule: str
+    put: Callable[[Module], bytes | None]
+
+
+class Module(NamedTuple):
+    """A module of PTX.
+
+    Attributes:
+        text: its text.
+        uses: the instructions on mbarriers in its first kernel that initialises one, at their places in the text.
+    """
+
+    text: bytes
+    uses: Sequence[Use]
+
+
+class Row(NamedTuple):
+    """A kind of fault, and the modules in which it was found and missed."""
+
+    fault: Fault
+    found: int
+    missed: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"{self.found:>5} of {self.found + len(self.missed):>5}  {self.fault.rule:<22}{self.fault.name}"
+
+
+def run(catalog: Catalog, files: Iterable[Path]) -> list[Row]:
+    """Put each kind of fault into each file."""
+    checker = Checker(catalog.database, notes=False)
+    opcodes = Opcodes(catalog.database.spec)
+    pairing = next(each for protocol in catalog.database.spec.protocols for each in protocol.pairings)
+    found, missed = Counter[Fault](), dict[Fault, list[str]]((fault, []) for fault in FAULTS)
+    for file in files:
+        module = _module(file.read_bytes(), opcodes, pairing)
+        before = {each.rule for each in checker.check(module.text)}
+        for fault in FAULTS:
+            text = fault.put(module)
+            if text is None or text == module.text or fault.rule in before:
+                continue
+            if any(each.rule == fault.rule for each in checker.check(text)):
+                found[fault] += 1
+            else:
+                missed[fault].append(file.name)
+    return [Row(fault, found[fault], missed[fault]) for fault in FAULTS]
+
+
+def _module(text: bytes, opcodes: Opcodes, pairing: Pairing) -> Module:
+    begin = 0
+    for function in functions([text], opcodes):
+        kernel = function.text
+        if kernel.startswith(b".entry") and any(word.encode() in kernel for word in pairing.made):
+            uses = uses_of(kernel, words_of_pairing(pairing), Addresses(kernel, Predicates(kernel)))
+            return Module(text, [use._replace(offset=use.offset + begin) for use in uses])
+        begin += len(kernel)
+    return Module(text, [])
+
+
+def _without(text: bytes, places: Iterable[int]) -> bytes:
+    """A text without the instructions at some places, of the same length."""
+    for place in places:
+        begin, end = place, text.find(b";", place) + 1
+        if predicate := _PREDICATE.search(text[max(0, place - 60) : place]):
+            begin -= len(predicate[0])
+        text = text[:begin] + b" " * (end - begin) + text[end:]
+    return text
+
+
+def _unmatched(*words: bytes, other_than: bytes = b"\0") -> Callable[[Module], bytes | None]:
+    """The fault that all instructions with some opcodes on the mbarriers of one address are missing."""
+
+    def put(module: Module) -> bytes | None:
+        named = [use for use in module.uses if use.place is not None and use.opcode.startswith(words) and other_than not in use.opcode]
+        if not named or named[0].place is None:
+            return None
+        first = named[0].place
+        return _without(module.text, [use.offset for use in named if use.place is not None and use.place.meets(first)])
+
+    return put
+
+
+def _expectations(module: Module) -> bytes | None:
+    """No instruction of the module expects bytes."""
+    named = [use.offset for use in module.uses if b"expect_tx" in use.opcode]
+    return _without(module.text, named) if named else None
+
+
+def _barriers(module: Module) -> bytes | None:
+    """No barrier between ``mbarrier.init`` and the first wait."""
+    inits = [use.offset for use in module.uses if use.opcode.startswith(b"mbarrier.init")]
+    wait = _FIRST_WAIT.search(module.text, inits[0]) if inits else None
+    if wait is None:
+        return None
+    begin = module.text.rfind(b".entry", 0, inits[0])
+    return module.text[:begin] + _BLOCK_BARRIER.sub(b"", module.text[begin : wait.start()]) + module.text[wait.start() :]
+
+
+def _again(module: Module) -> bytes | None:
+    """The first ``mbarrier.init`` once more, under its predicate, after the barrier that follows it."""
+    inits = [use.offset for use in module.uses if use.opcode.startswith(b"mbarrier.init")]
+    barrier = _BLOCK_BARRIER.search(module.text, inits[0]) if inits else None
+    if barrier is None:
+        return None
+    predicate = _PREDICATE.search(module.text[max(0, inits[0] - 60) : inits[0]])
+    again = (predicate[0] if predicate else b"") + module.text[inits[0] : module.text.find(b";", inits[0]) + 1]
+    return module.text[: barrier.end()] + again + module.text[barrier.end() :]
+
+
+def _published(module: Module) -> bytes | None:
+    return re.sub(rb"fence\.mbarrier_init[^;]*;", b"", module.text) if b"arrive.relaxed" in module.text else None
+
+
+def _of_groups(put: Callable[[bytes], bytes]) -> Callable[[Module], bytes | None]:
+    """A fault in the groups of ``cp.async``, in modules that have them and no ``wgmma``."""
+
+    def of_module(module: Module) -> bytes | None:
+        text = module.text
+        has = re.search(rb"cp\.async\.c[ag]", text) and b"cp.async.wait" in text and b"wgmma" not in text
+        return put(text) if has else None
+
+    return of_module
+
+
+def _weakened(text: bytes) -> bytes:
+    """Waits that let all groups go on that are committed before the first of them."""
+    first = _GROUP_WAIT.search(text)
+    groups = len(re.findall(_COMMIT, text[: first.start()])) if first else 0
+    return _GROUP_WAIT.sub(lambda match: match[1] + b"%d" % max(groups, int(match[2])), text)
+
+
+_FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
+FAULTS: Sequence[Fault] = (
+    Fault("no barrier between mbarrier.init and the first wait", "unpublished-barrier", _barriers),
+    Fault("no fence.mbarrier_init before barrier.cluster.arrive.relaxed", "unpublished-barrier", _published),
+    Fault("mbarrier.init once more after the next barrier", "initialised-twice", _again),
+    Fault("no expect_tx", "unmatched-mbarrier", _expectations),
+    Fault("no wait for the mbarriers of one address", "unmatched-mbarrier", _unmatched(b"mbarrier.try_wait", b"mbarrier.test_wait")),
+    Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
+    Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
+    Fault("no mbarrier.init at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.init")),
+    Fault("no wait for cp.async", "unwaited-copy", _of_groups(lambda text: re.sub(rb"cp\.async\.wait[^;]*;", b"", text))),
+    Fault("no cp.async.commit_group", "unwaited-copy", _of_groups(lambda text: re.sub(_COMMIT, b"", text))),
+    Fault("cp.async.wait_group that lets all groups go on", "unwaited-copy", _of_groups(_weakened)),
+)
+
+
+def lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The rows as lines of text, each with some modules in which the fault was missed."""
+    for row in rows:
+        yield str(row)
+        yield from (f"{'':>16}missed in {name}" for name in row.missed[:3])

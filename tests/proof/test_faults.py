@@ -1,0 +1,50 @@
+"""Faults put into a kernel with a ring of mbarriers, and into one with groups of copies: all are found, and the kernels are sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptxmma.catalog.instructions import catalog
+from ptxmma.check import check
+from ptxmma_proof import faults
+
+_HEAD = (
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n{\n.reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<9>; "
+    ".shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
+)
+_RING = """mov.u32 %r1, bars;
+mov.u32 %r0, %tid.x;
+setp.ne.u32 %p0, %r0, 0;
+@%p0 bra made;
+mbarrier.init.shared.b64 [%r1], 1;
+mbarrier.init.shared.b64 [%r1+8], 1;
+fence.mbarrier_init.release.cluster;
+made:
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.aligned;
+mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], %r2;
+@!%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;
+@!%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];
+full:
+mbarrier.try_wait.parity.shared.b64 %p1, [bars], 0;
+@!%p1 bra full;
+mbarrier.arrive.shared.b64 _, [%r1+8];
+"""
+_GROUPS = """cp.async.cg.shared.global [tile], [%rd3], 16;
+cp.async.commit_group;
+cp.async.wait_group 0;
+bar.sync 0;
+ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [tile];
+"""
+
+
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 8), (_GROUPS, 3)])
+def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.ptx"
+    file.write_text(f"{_HEAD}{text}ret;\n}}\n")
+    assert not [each for each in check(file.read_bytes()) if each.severity != "note"]
+    rows = faults.run(catalog(None), [file])
+    assert [row.missed for row in rows] == [[]] * len(rows)
+    assert sum(row.found for row in rows) == kinds

@@ -1,0 +1,103 @@
+"""Mbarriers that lack an instruction: each need of the spec is found where it is not met, and nothing where it is, or may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check, counterparts
+
+_HEAD = (
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count, .param .u64 other)\n{\n.reg .b32 %r<40>; "
+    ".reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
+    "mov.u32 %r1, bars; mbarrier.init.shared.b64 [%r1], 1; mbarrier.init.shared.b64 [%r1+8], 1; bar.sync 0;\n"
+)
+_EXPECT, _ARRIVE = "mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;", "mbarrier.arrive.shared.b64 _, [%r1+8];"
+_COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];"
+_FULL = "full: mbarrier.try_wait.parity.shared.b64 %p1, [bars], 0; @!%p1 bra full;"
+_EMPTY = "empty: mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], %r2; @!%p1 bra empty;"
+_KERNEL = (_EMPTY, _EXPECT, _COPY, _FULL, _ARRIVE)
+#: An address of an array that goes round a ring of four, and one that comes from elsewhere.
+_RING = (
+    "mov.u32 %r3, 0; loop: shl.b32 %r4, %r3, 3; add.s32 %r5, %r1, %r4; add.s32 %r6, %r3, 1; setp.eq.s32 %p2, %r6, 4; "
+    "selp.b32 %r3, 0, %r6, %p2;"
+)
+_REMOTE = "mapa.shared::cluster.u32 %r9, %r8, 0; mbarrier.arrive.shared::cluster.b64 _, [%r9];"
+_OTHER = "ld.param.u32 %r7, [count];"
+
+
+def messages(*lines: str) -> list[str]:
+    findings = check(_HEAD + "\n".join((*lines, "ld.shared.b32 %r0, [tile];", "ret;", "}", "")))
+    return [each.message.split(" (PTX")[0] for each in findings if each.severity != "note"]
+
+
+@pytest.mark.parametrize(
+    ("without", "message"),
+    [
+        (_EXPECT, "it waits for an mbarrier on which nothing arrives: no phase completes"),
+        (_ARRIVE, "it waits for an mbarrier on which nothing arrives: no phase completes"),
+        (_COPY, "its mbarrier expects bytes, and nothing brings any: no phase completes"),
+        (_FULL, "nothing waits for the mbarrier that counts its bytes"),
+        (_EMPTY, "nothing waits for the mbarrier on which it arrives"),
+    ],
+)
+def test_what_an_mbarrier_lacks_is_found(without: str, message: str) -> None:
+    assert messages(*_KERNEL) == []
+    assert message in messages(*(line for line in _KERNEL if line != without))
+
+
+def test_bytes_that_nothing_expects_are_found() -> None:
+    lines = [_EMPTY, "mbarrier.arrive.shared.b64 _, [bars];", _COPY, _FULL, _ARRIVE]
+    assert messages(*lines) == ["nothing expects the bytes that its mbarrier counts"]
+
+
+def test_an_mbarrier_that_is_not_initialised_is_found() -> None:
+    wait = "last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+16], 0; @!%p1 bra last; mbarrier.arrive.shared.b64 _, [bars+16];"
+    assert messages(*_KERNEL, wait) == ["it waits for an mbarrier that the kernel does not initialise"]
+
+
+@pytest.mark.parametrize("name", counterparts.RULES)
+def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
+    rule = counterparts.RULES[name]
+    head = ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .shared .align 16 .b8 tile[512];\n"
+    assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n") if each.severity != "note"] == [name]
+    assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Places of a ring of two.
+        (
+            _RING.replace("%r6, 4", "%r6, 2"),
+            "mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;",
+            _EXPECT,
+            _COPY,
+            _ARRIVE,
+            "@%p1 bra loop;",
+        ),
+        # An address that is not followed may be the one.
+        (_OTHER, _EMPTY, _EXPECT, _COPY, _FULL, "mbarrier.arrive.shared.b64 _, [%r7];"),
+        # The same place in another thread block.
+        (
+            _EMPTY,
+            _EXPECT,
+            _COPY,
+            _FULL,
+            "add.s32 %r8, %r1, 8; mapa.shared::cluster.u32 %r9, %r8, 0; mbarrier.arrive.shared::cluster.b64 _, [%r9];",
+        ),
+        # A wait for the phase before the first ends at once.
+        (_EXPECT, _COPY, _FULL, "mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], 1;"),
+        (_EMPTY, _EXPECT, "call.uni fill;"),
+    ],
+)
+def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
+    assert messages(*lines) == []
+
+
+def test_the_places_of_a_ring_are_apart_from_the_next_array() -> None:
+    """Four places from the start of the variable: the fifth belongs to another array, on which nothing arrives."""
+    first = "mbarrier.init.shared.b64 [bars+32], 1;"
+    ring = (_RING, "mbarrier.arrive.shared.b64 _, [%r5];", "mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;", "@%p1 bra loop;")
+    wait = "last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+{}], 0; @!%p1 bra last;"
+    assert messages(first, *ring, wait.format(8)) == []
+    assert messages(first, *ring, wait.format(32)) == ["it waits for an mbarrier on which nothing arrives: no phase completes"]
