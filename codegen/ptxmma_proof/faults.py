@@ -106,15 +106,14 @@ def _without(text: bytes, places: Iterable[int]) -> bytes:
     return text
 
 
-def _unmatched(*words: bytes, other_than: bytes = b"\0") -> Callable[[Module], bytes | None]:
-    """The fault that all instructions with some opcodes on the mbarriers of one address are missing."""
+def _unmatched(*words: bytes, other_than: bytes = b"\0", where: tuple[bytes, ...] = ()) -> Callable[[Module], bytes | None]:
+    """The fault that all instructions with some opcodes are missing on the mbarriers of one address, on which there are others."""
 
     def put(module: Module) -> bytes | None:
-        named = [use for use in module.uses if use.place is not None and use.opcode.startswith(words) and other_than not in use.opcode]
-        if not named or named[0].place is None:
-            return None
-        first = named[0].place
-        return _without(module.text, [use.offset for use in named if use.place is not None and use.place.meets(first)])
+        known = [(use, use.place) for use in module.uses if use.place is not None]
+        named = [(use, place) for use, place in known if use.opcode.startswith(words) and other_than not in use.opcode]
+        others = [(use, place) for use, place in known if use.opcode.startswith(where) and b"mbarrier::" in use.opcode] if where else named
+        return _without(module.text, [use.offset for use, place in named if place.meets(others[0][1])]) if others else None
 
     return put
 
@@ -169,12 +168,13 @@ def _weakened(text: bytes) -> bytes:
 
 
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
+_WAITS = (b"mbarrier.try_wait", b"mbarrier.test_wait")
 FAULTS: Sequence[Fault] = (
     Fault("no barrier between mbarrier.init and the first wait", "unpublished-barrier", _barriers),
     Fault("no fence.mbarrier_init before barrier.cluster.arrive.relaxed", "unpublished-barrier", _published),
     Fault("mbarrier.init once more after the next barrier", "initialised-twice", _again),
     Fault("no expect_tx", "unmatched-mbarrier", _expectations),
-    Fault("no wait for the mbarriers of one address", "unmatched-mbarrier", _unmatched(b"mbarrier.try_wait", b"mbarrier.test_wait")),
+    Fault("no wait for the mbarriers at one address that count bytes", "unmatched-mbarrier", _unmatched(*_WAITS, where=_FILLS)),
     Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
     Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
     Fault("no mbarrier.init at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.init")),

@@ -91,6 +91,7 @@ class Addresses:
     def __init__(self, text: bytes, registers: Predicates) -> None:
         self._text, self._registers = text, registers
         self._sums: dict[bytes, Sum] = {}
+        self._masked: dict[bytes, int] = {}  # the number of values of what a mask leaves of an index
         self._count = functools.lru_cache(maxsize=None)(self._values)
 
     def place(self, operand: bytes, at: int) -> Place | None:
@@ -150,7 +151,9 @@ class Addresses:
         constants = [each.constant if not each.terms else None for each in sums]
         if _SAME.fullmatch(opcode):
             mask = constants[-1] if opcode.startswith(b"and") else -1
-            return sums[0] if mask is not None and (mask | _CLEARED) & 0xFFFFFFFF == 0xFFFFFFFF else itself
+            if mask is not None and (mask | _CLEARED) & 0xFFFFFFFF == 0xFFFFFFFF:
+                return sums[0]
+            return self._part(name, mask) if mask is not None and mask > 0 else itself
         if (added := _ADDED.fullmatch(opcode)) and len(sums) == 2:
             return sums[0].plus(sums[1], 1 if added[1] == b"add" else -1)
         if _SHIFTED.fullmatch(opcode) and len(sums) == 2 and constants[1] is not None and constants[1] < 32:
@@ -160,12 +163,20 @@ class Addresses:
             return product.plus(sums[2]) if len(sums) == 3 else product
         return itself
 
+    def _part(self, name: bytes, mask: int) -> Sum:
+        """The sum that a register is which has the bits of an index that a mask leaves."""
+        step = mask & -mask
+        self._masked[name] = mask // step + 1
+        return Sum({name: step})
+
     def _operand(self, operand: bytes, depth: int) -> Sum:
         number = literals.integer(operand)
         return Sum({}, number) if number is not None else self._register(operand, depth)
 
     def _values(self, index: bytes) -> int:
         """The number of values of an index that goes round in a ring from 0; 0 if it is not known."""
+        if index in self._masked:
+            return self._masked[index]
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
             for opcode, _, rest in self._registers.writes(waiting.pop()):
