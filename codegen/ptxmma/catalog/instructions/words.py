@@ -72,9 +72,9 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     which begins with a word that PTX does not have, is none.
     """
     words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
-    spelling = spelling and not any(words[0] in entry.names for entry in catalog.database.spec.words)
     if not 0 < len(words) <= _MOST or text.startswith("."):
         return []
+    spelling = spelling and not any(words[0] in entry.names for entry in catalog.database.spec.words)
     meanings = _meanings(catalog.database.spec, words)
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
