@@ -183,7 +183,8 @@ class TensorDescriptors:
         reported = set[str]()
         for statement, each, text, severity in bits.doubts(functools.partial(self._doubts, statements, target)):
             where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
-            message = f"{where}{text} (PTX ISA {each.source})"
+            # A limit of products brings its own source.
+            message = f"{where}{text}" if "(PTX ISA " in text else f"{where}{text} (PTX ISA {each.source})"
             if message not in reported:
                 reported.add(message)
                 yield Remark(function.operand(statement, each.place), severity, _RULES[each.kind], message), statement.opcode

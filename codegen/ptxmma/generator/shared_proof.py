@@ -10,17 +10,19 @@ import numpy as np
 from ptxmma.generator.build import Positions
 from ptxmma.generator.digit_proof import Values, difference, evaluated
 from ptxmma.generator.problems import Problem
-from ptxmma.model import CanonicalLayout, SharedMemory, Spec, Swizzle
+from ptxmma.model import CanonicalLayout, SharedMemory, Spec, Swizzle, TensorMapSwizzle
 from ptxmma.model.digit_map import DigitMap
 from ptxmma.model.digits import NotDigitsError
 from ptxmma.model.formula import FormulaError
 
 #: The panels and groups of an image: the digits that count them have no end, and a third one follows the second as that the first.
 _PANELS, _GROUPS = 3, 3
+#: Lines of a swizzle after which it has repeated.
+_LINES = 16
 
 
 def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
-    """The first fault of each canonical layout and of each swizzle."""
+    """The first fault of each canonical layout and of each swizzle, also in tensor maps alone."""
     memory = spec.shared_memory
     if memory is None:
         return
@@ -32,6 +34,9 @@ def problems(spec: Spec, positions: Positions) -> Iterator[Problem]:
             for key, message in _misstated(memory, mode):
                 where = (key,) if key == "base_offset" else ("swizzles", index, key)
                 yield Problem(positions.at("shared_memory", *where), f"swizzle {mode.name}: {message}")
+    for index, swizzle in enumerate(spec.tensor_maps.swizzles if spec.tensor_maps else ()):
+        if message := _fault_of_own(swizzle):
+            yield Problem(positions.at("tensor_maps", "swizzles", index, "formula"), f"swizzle {swizzle.name}: {message}")
     for index, layout in enumerate(memory.layouts):
         modes = [mode for mode in memory.swizzles if mode.name in layout.swizzles]
         if message := next(filter(None, (_fault(layout, mode) for mode in modes)), ""):
@@ -74,6 +79,23 @@ def _fault_of_swizzle(memory: SharedMemory, mode: Swizzle) -> str:
         return next(filter(None, faults), "")
     except FormulaError as error:
         return str(error)
+
+
+def _fault_of_own(swizzle: TensorMapSwizzle) -> str:
+    """The fault of a swizzle that only copies have, ``""`` without one or without a formula of its own."""
+    if not (swizzle.formula and swizzle.bytes):
+        return ""
+    addresses = np.arange(_LINES * swizzle.bytes, dtype=np.int64)
+    try:
+        moved = evaluated(swizzle.formula, {"address": addresses}, addresses.size)
+        back = evaluated(swizzle.formula, {"address": moved}, addresses.size)
+    except FormulaError as error:
+        return str(error)
+    if (back != addresses).any():
+        return f"{swizzle.formula!r} does not lead back when it is applied twice"
+    if (moved // swizzle.bytes != addresses // swizzle.bytes).any():
+        return f"{swizzle.formula!r} moves bytes out of their {swizzle.bytes}"
+    return ""
 
 
 def _misstated(memory: SharedMemory, mode: Swizzle) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
 from ptxmma.model.instruction import Statement
 from ptxmma.model.memory import SwizzleName
@@ -63,7 +65,7 @@ class Fill(Entry, frozen=True, kw_only=True):
     name: Identifier  # "nan"
     cuda: CudaName
     value: Natural
-    halfword: Natural = 0  # each 16 bits of a filled element
+    halfword: Annotated[int, Meta(ge=0, le=0xFFFF)] = 0  # each 16 bits of a filled element
 
 
 class BoxLimits(Entry, frozen=True, kw_only=True):

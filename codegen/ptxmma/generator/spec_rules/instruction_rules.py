@@ -99,8 +99,7 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
         yield from context.known("target", ignored.targets, context.targets, *place, "ignored", number, "targets")
         if ignored.behind:
             yield from context.known("qualifier", [ignored.behind], entry.qualifiers, *place, "ignored", number, "behind")
-    tokens = {*entry.syntax.replace("{", "").replace("}", "").split(".")}
-    tokens |= {value for name in entry.qualifiers for value in qualifier_values(entry, name)}
+    tokens = modifiers_of(entry)
     yield from context.known("modifier", entry.repeatable, sorted(tokens), *place, "repeatable")
     for number, hint in enumerate(entry.hints):
         if hint.name in entry.qualifiers:
@@ -108,6 +107,11 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
         yield from context.known("value of the hint", filter(None, [hint.default]), hint.values, *place, "hints", number, "default")
         for value in tokens.intersection(hint.values):
             yield Problem(context.at(*place, "hints", number, "values", value), f"{value!r} is a modifier of the syntax already")
+
+
+def modifiers_of(entry: InstructionSet) -> set[str]:
+    """The modifiers that its forms have."""
+    return {*fixed_tokens(entry.syntax), *(value for name in entry.qualifiers for value in qualifier_values(entry, name) if value)}
 
 
 def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:

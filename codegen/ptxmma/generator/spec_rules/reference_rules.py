@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator, Sequence
 
+from ptxmma.catalog.instructions.spellings import hint_values
 from ptxmma.catalog.instructions.words import FACTS, vocabulary
 from ptxmma.catalog.products.product_rules import TYPES
+from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.spec_rules.instruction_rules import modifiers_of
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import Statement, Version
+from ptxmma.model.protocol import Counterpart, Transition
 
+#: The end of a kernel, as a transition names it.
+_EXIT = "exit"
 #: The forms of sums that can overflow, or that are rounded.
 _SUMS = {"overflow": ("unsigned", "signed"), "rounds": ("float",)}
 
@@ -70,6 +77,11 @@ def words(context: RuleContext) -> Iterator[Problem]:
         for key in ("fact", "among"):
             named = [preference.fact] if key == "fact" else preference.among
             yield from context.known("fact", named, sorted(facts), "preferences", index, key)
+        if preference.fact not in FACTS:  # a qualifier
+            having = [entry for entry in spec.instructions if preference.fact in entry.qualifiers]
+            values = sorted({value for entry in having for value in qualifier_values(entry, preference.fact)})
+            if values:
+                yield from context.known(preference.fact, filter(None, map(str, preference.first)), values, "preferences", index, "first")
         counted = ("modifiers", "opcode", "types")
         if not preference.first and preference.fact not in counted:
             text = f"{preference.fact} is no number: say first:, or prefer by {listed(counted)}"
@@ -193,26 +205,75 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
             yield Problem(place, f"{entry.name} only orders others, and is not a step of a protocol")
 
 
-def _pairings(context: RuleContext, number: int, names: Iterable[str]) -> Iterator[Problem]:
-    """Instructions of pairings that are not known."""
+def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:
+    """Instructions, modifiers and rules of pairings that are not known."""
     known = sorted({*names, *context.spec.protocols[number].others})
     for index, pairing in enumerate(context.spec.protocols[number].pairings):
         at = ("protocols", number, "pairings", index)
         yield from context.known("instruction", pairing.made, known, *at, "made")
         for place, each in enumerate(pairing.needs):
-            yield from context.known("instruction", each.on, known, *at, "needs", place, "on")
-            yield from context.known("instruction", each.needs, known, *at, "needs", place, "needs")
+            one = (*at, "needs", place)
+            yield from context.known("instruction", each.on, known, *one, "on")
+            yield from context.known("instruction", each.needs, known, *one, "needs")
+            yield from context.known("rule of ptxmma check", [each.rule], _rules_of_check(), *one, "rule")
+            yield from _modifiers(context, each, one)
 
 
-def _lifecycles(context: RuleContext, number: int, names: Iterable[str]) -> Iterator[Problem]:
-    """States that nothing leads to, transitions that are neither a change nor a fault, and instructions that are not known."""
+def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:
+    """States that nothing leads to, transitions that say nothing or contradict each other, and names that are not known."""
     protocol = context.spec.protocols[number]
-    known = sorted({*names, *protocol.others, "exit"})
+    known = sorted({*names, *protocol.others, _EXIT})
+    followed = {name for life in protocol.lifecycles for each in life.transitions for name in each.on}
+    followed |= {name for pairing in protocol.pairings for each in pairing.needs for name in (*each.on, *each.needs)}
+    for index, name in enumerate(protocol.others):
+        if name in names or name not in followed:
+            what = "the spec has it" if name in names else "no transition names it"
+            yield Problem(context.at("protocols", number, "others", index), f"{name!r} is needless here, {what}: leave it out")
     for index, life in enumerate(protocol.lifecycles):
-        states = sorted({life.start, *(each.to for each in life.transitions if each.to)})
+        known_states = sorted({life.start, *(each.to for each in life.transitions if each.to)})
         for place, each in enumerate(life.transitions):
             at = ("protocols", number, "lifecycles", index, "transitions", place)
-            yield from context.known("state", each.states, states, *at, "states")
+            yield from context.known("state", each.states, known_states, *at, "states")
             yield from context.known("instruction", each.on, known, *at, "on")
+            yield from context.known("rule of ptxmma check", filter(None, [each.rule]), _rules_of_check(), *at, "rule")
+            yield from _modifiers(context, each, at)
             if bool(each.to) == bool(each.rule):
                 yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")
+            if each.full and not (each.rule and any(other.adds > 0 for other in life.transitions)):
+                text = "full is for a fault in a lifecycle in which a transition adds objects: leave it out, or say adds: 1 there"
+                yield Problem(context.at(*at, "full"), text)
+            for before, other in enumerate(life.transitions[:place]):
+                states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
+                alike = (each.modifiers, each.counted) == (other.modifiers, other.counted)
+                if each.to and other.to and alike and states and both:
+                    here, there = context.at(*at), context.at(*at[:-1], before)
+                    yield clash(f"{listed(both)} leads from {listed(states)} to two states", here, there)
+
+
+def _modifiers(context: RuleContext, each: Transition | Counterpart, place: Place) -> Iterator[Problem]:
+    """Modifiers that an instruction does not have; what the spec does not describe may have any."""
+    for name in each.on:
+        entries = [entry for entry in context.spec.instructions if f"{entry.name}.".startswith(f"{name}.")]
+        written = {token for entry in entries for token in modifiers_of(entry)} | hint_values(entries)
+        if entries:
+            starts = {token.split("::")[0] for token in written}
+            yield from context.known(f"modifier of {name}", each.modifiers, sorted(written | starts), *place, "modifiers")
+
+
+def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The names that are in both lists."""
+    return [name for name in names if name in others]
+
+
+@functools.cache
+def _rules_of_check() -> list[str]:
+    """The codes of the checker's rules; few commands need them, and the checker is large."""
+    from ptxmma.check.rules import RULES
+
+    return [*RULES]
+
+
+def messages(context: RuleContext) -> Iterator[Problem]:
+    """Messages of assemblers whose cause no rule of the checker finds."""
+    for index, message in enumerate(context.spec.messages):
+        yield from context.known("rule of ptxmma check", message.rules, _rules_of_check(), "messages", index, "rules")

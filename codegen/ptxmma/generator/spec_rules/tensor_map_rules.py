@@ -1,13 +1,13 @@
-"""Tensor maps: rules read numbers that exist, swizzles have a formula, element types are known."""
+"""Tensor maps: rules read numbers that exist, swizzles have a formula, element types are known, and no value means two things."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxmma.generator.problems import Problem
-from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.matrices.shared.box_rules import NAMES
-from ptxmma.model import formula
+from ptxmma.model import TensorMaps, formula
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
@@ -26,7 +26,10 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         known = NAMES[""] + NAMES[rule.each] if rule.each else NAMES[""]
         for part in ("when", "need"):
             if text := getattr(rule, part):
-                yield from context.known("name", formula.names(formula.parse(text)), known, *place, part)
+                names = formula.names(formula.parse(text))
+                yield from context.known("name", names, known, *place, part)
+                if not names:
+                    yield Problem(context.at(*place, part), f"{text!r} reads no number of a tensor map; known: {listed(known)}")
         yield from context.known("name", formula.placeholders(rule.text), known, *place, "text")
     swizzles = [mode.name for mode in memory.swizzles] if memory else []
     for index, swizzle in enumerate(maps.swizzles):
@@ -37,9 +40,26 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 context.at("tensor_maps", "swizzles", index),
                 f"swizzle {swizzle.name} has a formula of its own, and so needs bytes and cuda",
             )
-    names = [each.name for each in maps.types]
+    yield from _values(context, maps)
+    types, widths = [each.name for each in maps.types], {each.name: each.bits for each in context.spec.types.elements}
     for index, each in enumerate(maps.types):
-        yield from context.known("element type", each.elements, context.elements, "tensor_maps", "types", index, "elements")
+        at = ("tensor_maps", "types", index, "elements")
+        yield from context.known("element type", each.elements, context.elements, *at)
+        for name in each.elements:
+            if widths.get(name, each.bits) != each.bits:
+                yield Problem(context.at(*at), f"{name} has {widths[name]} bits, and {each.name} has elements of {each.bits}")
     for index, element in enumerate(context.spec.types.elements):
         if element.tma:
-            yield from context.known("data type of tensor maps", [element.tma], names, "types", "elements", index, "tma")
+            yield from context.known("data type of tensor maps", [element.tma], types, "types", "elements", index, "tma")
+
+
+def _values(context: RuleContext, maps: TensorMaps) -> Iterator[Problem]:
+    """Numbers that mean two names of one enumeration of the driver, and names that are there twice."""
+    for section in ("types", "interleaves", "swizzles", "fills"):
+        for key in ("name", "value"):
+            seen: dict[str | int, int] = {}
+            for index, entry in enumerate(getattr(maps, section)):
+                first = seen.setdefault(getattr(entry, key), index)
+                if first != index:
+                    here, other = (context.at("tensor_maps", section, at, key) for at in (index, first))
+                    yield clash(f"the {key} {getattr(entry, key)} is there twice", here, other)
