@@ -203,7 +203,7 @@ def command(root: Path) -> None:
 
     \b
     Example:
-      claude mcp add ptxmma -- ptxmma mcp
+      ptxmma mcp --root kernels
     """  # noqa: D301  # click's mark for lines that stay as they are
     import anyio
     import mcp_types as types
