@@ -185,7 +185,10 @@ def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
             "--swizzle 128 --type bf16 --major k --rows 64 --cols 60",
             "--cols 60 must be a multiple of 64: swizzle 128B has panels",
         ),
-        ("--swizzle 128 --type e4m3 --major mn --rows 128 --cols 64", "e4m3 cannot be read MN-major from shared memory; f16, bf16 can"),
+        (
+            "--swizzle 128 --type e4m3 --major mn --rows 128 --cols 64",
+            "wgmma cannot read e4m3 MN-major; it reads f16, bf16; tcgen05 can read e4m3",
+        ),
         ("--swizzle 128 --type bf16 --major k --rows 64 --cols 64 --address 64", "--address 64 must be a multiple of 128 bytes, 0 or more"),
     ],
 )

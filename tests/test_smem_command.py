@@ -263,7 +263,7 @@ def _k128(**other: str) -> tuple[str, ...]:
         (_k128(type="f64"), "they read K-major: f16, bf16, tf32"),
         (("--family", "tcgen05", *_k128(type="e2m3")), "tcgen05 reads e2m3 with padding; say so, with --padded, or take one of f16"),
         ((*_K128, "--padded"), "wgmma reads no bf16 with padding; K-major: nothing"),
-        (_k128(major="mn", type="tf32"), "tf32 cannot be read MN-major from shared memory; f16, bf16 can"),
+        (_k128(major="mn", type="tf32"), "wgmma cannot read tf32 MN-major; it reads f16, bf16; tcgen05 can read tf32"),
     ],
 )
 def test_errors_say_what_is_legal(arguments: tuple[str, ...], said: str) -> None:

@@ -224,7 +224,7 @@ def test_fp4_of_twice_the_depth_is_packed(opcode: str, m: int, k: int, other: st
     stored = k // 2 if product.sparse else k
     a = shared_memory.of(product, "a", "32B")
     assert (a.padded, a.size) == (False, 128 * stored // 2)
-    with pytest.raises(ValueError, match="e2m1 cannot be read MN-major"):
+    with pytest.raises(ValueError, match="tcgen05 cannot read e2m1 MN-major"):
         shared_memory.of(product, "a", "32B", "MN")
     with pytest.raises(ValueError, match="no source says where a-tmem of"):
         product.operand("a-tmem").locate(0, 0)

@@ -75,8 +75,11 @@ def element_of(
     if any(each.name == name for each in spec.types.elements):
         others = [mode for entry in entries if entry.majorness == majorness and name in entry.elements for mode in entry.swizzles]
         hint = f" with swizzle {swizzle}" if others else ""
-        also = f"; {name} can with {' or '.join(others)}" if others else ""
-        raise ValueError(f"{name} cannot be read {majorness}-major{hint} from shared memory; {', '.join(types) or 'nothing'} can{also}")
+        also = f", and {name} with {' or '.join(others)}" if others else ""
+        elsewhere = [entry.family for entry in memory_of(database).majorness if entry.majorness == majorness and name in entry.elements]
+        if elsewhere and not others:
+            also = f"; {' and '.join(dict.fromkeys(elsewhere))} can read {name}"
+        raise ValueError(f"{family} cannot read {name} {majorness}-major{hint}; it reads {', '.join(types) or 'nothing'}{also}")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
 
 
