@@ -375,6 +375,8 @@ def test_scale_factors_of_a_lie_over_128_lanes_where_the_product_says_so() -> No
     assert tensor_memory.step(128, 2, 3, lanes=128) == (1, 2)
     with pytest.raises(ValueError, match="lanes = 128 is for scale factors of A alone"):
         scaling.to_tensor_memory(factors.T, axis=-2, lanes=128)
+    with pytest.raises(ValueError, match=r"^lanes = 64: .*; legal: 32 or 128$"):
+        scaling.to_tensor_memory(factors, lanes=64)
     with pytest.raises(IllegalProductError, match=r"does not allow scale_a_lanes = 64; legal: 32, 128 \(sm_107f\)"):
         ptxmma.instruction(opcode.format(1), m=128, scale_a_lanes=64, **sizes)
     narrow: dict[str, Any] = {"atype": "e4m3", "btype": "e4m3", "scale_a_lanes": 128}

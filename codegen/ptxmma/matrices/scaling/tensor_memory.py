@@ -127,13 +127,17 @@ def _scales(lanes: int, database: DatabaseLike) -> tuple[Space, TensorLayout]:
     Raises:
         ValueError: the database has none.
     """
+    found: dict[int, tuple[Space, TensorLayout]] = {}
     for memory in catalog(database).database.spec.tensor_memories:
         for layout in memory.layouts:
-            if layout.operand == "tensor-scales" and (
-                layout.matrix == "b" if lanes == _USUAL else any(lanes in when.get("scale_a_lanes", ()) for when in layout.of)
-            ):
-                return memory, layout
-    raise ValueError(f"the database has no scale factors over {lanes} lanes of tensor memory")
+            if layout.operand == "tensor-scales":
+                stated = {each for when in layout.of for each in when.get("scale_a_lanes", ()) if isinstance(each, int)} - {_USUAL}
+                for each in {_USUAL} if layout.matrix == "b" else stated:
+                    found.setdefault(each, (memory, layout))
+    if lanes not in found:
+        legal = " or ".join(map(str, sorted(found))) or "none in this database"
+        raise ValueError(f"lanes = {lanes}: scale factors do not lie over so many lanes of tensor memory; legal: {legal}")
+    return found[lanes]
 
 
 def _memory(database: DatabaseLike) -> Space:
@@ -143,6 +147,7 @@ def _memory(database: DatabaseLike) -> Space:
 
 def _most_lines(lanes: int, database: DatabaseLike) -> int:
     """The rows or columns of a matrix of which an instruction can read the factors in one CTA."""
+    _scales(lanes, database)
     if lanes != _USUAL:
         return lanes
     products = catalog(database).database.spec.tensor_products
