@@ -279,6 +279,7 @@ def test_a_stride_of_zero_counts_whatever_the_product_is(line: str, place: str, 
 
 
 _SCALED = "tcgen05.mma.cta_group::{}.kind::mxf4.block_scale [%r0], %rd0, %rd1, %r1, [%r2], [%r3], %p0;"
+_SPARSE = "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%r0], %rd0, %rd1, [%r2], %r1, %p0;"
 _E4M3 = {"dtype": "f32", "atype": "e4m3", "btype": "e4m3"}
 
 
@@ -291,6 +292,10 @@ _E4M3 = {"dtype": "f32", "atype": "e4m3", "btype": "e4m3"}
         (_F16.replace("f16", "f8f6f4"), "f8f6f4", {"m": 128, "n": 64, "k": 64, **_E4M3}, ""),
         (_PAIR.replace("f16", "f8f6f4"), "f8f6f4", {"m": 256, "n": 48, "k": 64, **_E4M3}, "tcgen05-f8f6f4-k64-columns"),
         (_PAIR.replace("f16", "f8f6f4"), "f8f6f4", {"m": 256, "n": 64, "k": 64, **_E4M3}, ""),
+        (_SPARSE, "f8f6f4", {"m": 64, "n": 64, "k": 128, "sparse": True, **_E4M3}, "tcgen05-sparse-f8f6f4-shapes"),
+        (_SPARSE, "f8f6f4", {"m": 128, "n": 24, "k": 128, "sparse": True, **_E4M3}, "tcgen05-sparse-f8f6f4-shapes"),
+        (_SPARSE, "f8f6f4", {"m": 128, "n": 64, "k": 128, "sparse": True, **_E4M3, "btype": "e2m3"}, "tcgen05-sparse-f8f6f4-shapes"),
+        (_SPARSE, "f8f6f4", {"m": 128, "n": 64, "k": 128, "sparse": True, **_E4M3}, ""),
         (_SCALED.format(1), "mxf4", {"m": 128, "n": 64, "k": 128}, "tcgen05-k128-one-cta"),
         (_SCALED.format(2), "mxf4", {"m": 256, "n": 64, "k": 128}, ""),
     ],

@@ -63,7 +63,7 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     assert texts[0] == shown.stderr + shown.stdout
     assert '"lane": 5' in texts[1]
     assert all("register-count" in text for text in texts[-2:])
-    assert f"{tmp_path / 'kernel.ptx'}:1:78: error: a must be" in texts[-1]
+    assert f"{tmp_path / 'kernel.ptx'}:1:74: error: a must be" in texts[-1]
 
 
 def test_questions_have_their_answers(tmp_path: Path) -> None:

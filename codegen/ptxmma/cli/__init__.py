@@ -23,8 +23,6 @@ _EXTRAS = {
     "jsonschema": "generate",
     "jinja2": "generate",
     "mcp": "mcp",
-    "mcp_types": "mcp",
-    "anyio": "mcp",
 }
 
 #: New objects between two garbage collections: nearly all live as long as the process.

@@ -205,8 +205,9 @@ def command(root: Path) -> None:
     Example:
       ptxmma mcp --root kernels
     """  # noqa: D301  # click's mark for lines that stay as they are
-    import anyio
-    import mcp_types as types
+    import asyncio
+
+    from mcp import types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
 
@@ -233,4 +234,4 @@ def command(root: Path) -> None:
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
-    anyio.run(serve)
+    asyncio.run(serve())
