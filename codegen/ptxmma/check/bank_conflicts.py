@@ -14,6 +14,7 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.matrices.shared.accesses import wavefronts
 from ptxmma.model import formula
+from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.lane_values import WARP, LaneValues
 from ptxmma.ptx.statements import Token
@@ -42,9 +43,9 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: An access to shared memory: its predicate, opcode, and operands.
+#: An access to shared memory: its opcode, and its operands.
 _ACCESS = re.compile(
-    rb"(?:@\s*(?P<predicate>!?\s*[\w$%]+)\s+)?(?<![\w$%.])(?P<opcode>(?:ld|st)(?:matrix\b[\w.:]*"
+    rb"(?P<opcode>(?:ld|st)(?<![\w$%.]..)(?:matrix\b[\w.:]*"
     rb"|(?:\.\w+)*?\.shared(?:::cta)?(?:\.v(?P<count>[24]))?\.[busf](?P<bits>\d+)))\s+(?P<operands>[^;]*);"
 )
 _ADDRESS = re.compile(rb"\[\s*([\w$%]+)")
@@ -105,7 +106,7 @@ def _accesses(function: Function, memory: SharedMemory) -> Iterator[_Access]:
         else:  # each lane gives the address of a row, and a register of all lanes holds a word of every bank
             width = memory.alignment
             lanes = len(words_of(_ADDRESS.sub(b"", match["operands"]))) * banks.count * banks.bytes // width
-        takes = _taking_part(values, match["predicate"] or b"", len(value.numbers))
+        takes = _taking_part(values, predicate_before(function.text, match.start()), len(value.numbers))
         numbers = [number if taken else None for number, taken in zip(value.numbers, takes, strict=True)]
         warps = [_relative(numbers[first : first + lanes]) for first in range(0, len(numbers), WARP)]
         costs = [(wavefronts(warp, width, banks), warp) for warp in warps if any(each is not None for each in warp)]
@@ -116,7 +117,7 @@ def _accesses(function: Function, memory: SharedMemory) -> Iterator[_Access]:
 
 def _taking_part(values: LaneValues, predicate: bytes, threads: int) -> list[bool]:
     """For each thread, true if it executes an instruction, as far as its predicate is known."""
-    value = values.of(predicate.lstrip(b"! ")) if predicate else None
+    value = values.of(predicate.lstrip(b"!")) if predicate else None
     if value is None or not value.exact:
         return [True] * threads
     return [bool(number) != predicate.startswith(b"!") for number in value.numbers]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check.kernel_paths import is_named
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.addresses import Addresses, Place
+from ptxmma.ptx.addresses import Place
 from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.model import Counterpart, Pairing, Protocol
-    from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.addresses import Addresses
     from ptxmma.ptx.statements import Function
 
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 _, [tile];"
@@ -68,18 +68,18 @@ class Counterparts:
     def __init__(self, protocols: Sequence[Protocol]) -> None:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
 
-    def of_kernel(self, function: Function, registers: Predicates) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel that lack another one on the same object, each with the opcode that it is about.
 
         Args:
             function: the kernel.
-            registers: its registers.
+            addresses: its addresses.
         """
         text = function.text
         for pairing in self._pairings:
             if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
                 continue
-            uses = [*uses_of(text, words_of_pairing(pairing), Addresses(text, registers))]
+            uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
             for need in pairing.needs:
                 for use in _lacking(uses, need):
                     message = f"{need.text} (PTX ISA {need.source})"
@@ -101,10 +101,13 @@ def words_of_pairing(pairing: Pairing) -> set[str]:
 
 def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:
     """The first instruction on each object that lacks another one on it."""
-    partners = [use.place for use in uses if any(starts(use.opcode, word.encode()) for word in need.needs)]
+    opcodes = {use.opcode for use in uses}
+    named = {opcode for opcode in opcodes if is_named(need, opcode)}
+    needed = {opcode for opcode in opcodes if any(starts(opcode, word.encode()) for word in need.needs)}
+    partners = {use.place for use in uses if use.opcode in needed}
     lacking = set[Place]()
     for use in uses:
-        if is_named(need, use.opcode) and use.place is not None and use.place not in lacking:
+        if use.opcode in named and use.place is not None and use.place not in lacking:
             needs_none = need.unless and use.operand == need.unless.encode()
             if not needs_none and not any(place is None or place.meets(use.place) for place in partners):
                 lacking.add(use.place)

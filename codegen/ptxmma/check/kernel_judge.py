@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from ptxmma.check import costs, flow
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
+from ptxmma.check.kernel_paths import KernelPaths, words_of
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_orders import ThreadOrders
+from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.outline import Outline
@@ -32,8 +34,10 @@ class KernelJudge:
         self._protocol = flow.protocol(catalog)
         self._tensors = TensorKernels(catalog)
         self._proxies = Proxies(catalog)
-        self._orders = ThreadOrders(catalog.database.spec.protocols)
-        self._counterparts = Counterparts(catalog.database.spec.protocols)
+        protocols = catalog.database.spec.protocols
+        self._orders = ThreadOrders(protocols)
+        self._counterparts = Counterparts(protocols)
+        self._words = words_of(life for protocol in protocols for life in protocol.lifecycles)
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -50,12 +54,14 @@ class KernelJudge:
         """
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
+        registers = Predicates(function.text)
+        paths = KernelPaths(function.text, self._words, registers)
         if not function.module.debug:
-            registers = Predicates(function.text)
-            yield from self._orders.of_kernel(function, registers)
-            yield from self._counterparts.of_kernel(function, registers)
+            addresses = Addresses(function.text, registers)
+            yield from self._orders.of_kernel(function, paths, addresses)
+            yield from self._counterparts.of_kernel(function, addresses)
         bits = RegisterBits(function.text, function.passed)
-        yield from self._tensors.of_kernel(function, opcodes, bits, target, self._tensor_descriptors.product)
+        yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
 
     def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:

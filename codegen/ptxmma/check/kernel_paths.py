@@ -7,6 +7,7 @@ a block share counts only if no other thread can have changed it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
-from ptxmma.ptx.conditions import ALL_THREADS, Condition, Predicates, common, contradicts, joined
+from ptxmma.ptx.conditions import ALL_THREADS, Condition, Predicates, common, contradicts, joined, predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
 
@@ -29,8 +30,6 @@ _MOST_PATHS = 256
 #: Objects that are held at once: more are not counted.
 _MOST_HELD = 32
 _NUMBER = re.compile(rb"\s*(\d+)\b")
-_PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
-_LONGEST_PREDICATE = 128
 #: The place of an instruction, and the rule that it breaks.
 _Key = tuple[int, str]
 #: A state, and the number of objects, up to the highest that makes a difference.
@@ -101,67 +100,92 @@ class _Step(NamedTuple):
 
 
 class KernelPaths:
-    """The paths through a kernel.
+    """The paths through a kernel, found out when they are asked for.
 
     Args:
         text: the kernel's text.
-        lifecycles: the lifecycles to follow.
-        size: the size of the object that the instruction at a place makes or ends; None where it is not known.
-        capacity: the sum of the sizes of the objects that fit.
-        objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
+        words: the first words of the opcodes that lifecycles name.
+        registers: the kernel's registers.
 
-    Raises:
-        NotFollowedError: a label is missing, a brace is not closed, or there are too many branches.
+    Attributes:
+        registers: the kernel's registers.
     """
 
-    def __init__(
-        self,
-        text: bytes,
-        lifecycles: Sequence[Lifecycle],
-        size: Callable[[int], int | None],
-        capacity: int,
-        objects: Mapping[int, Hashable] = MappingProxyType({}),
-    ) -> None:
-        self._text, self._size, self._capacity, self._objects = text, size, capacity, objects
-        self._machines = [_Machine(each) for each in lifecycles]
-        words = {word.encode() for each in lifecycles for transition in each.transitions for word in transition.on} - {EXIT}
-        self._blocks = blocks(Outline(text, Asynchronous({word: {} for word in words})))
-        self._ways = [_ways_out(each, len(text)) for each in self._blocks]
-        graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self._ways])
-        self._rank = {number: place for place, number in enumerate(graph.order)}
+    def __init__(self, text: bytes, words: tuple[bytes, ...], registers: Predicates) -> None:
+        self._text, self._words, self.registers = text, words, registers
 
-    def misuses(self) -> list[Misuse]:
+    @functools.cached_property
+    def _blocks(self) -> list[Blocked]:
+        return blocks(Outline(self._text, Asynchronous({}, others=self._words)))
+
+    @functools.cached_property
+    def _ways(self) -> list[list[_Way]]:
+        """The ways out of each block."""
+        return [_ways_out(each, len(self._text)) for each in self._blocks]
+
+    @functools.cached_property
+    def _rank(self) -> dict[int, int]:
+        """The place of each block in an order in which it comes before the blocks that follow it, except where a loop closes."""
+        graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self._ways])
+        return {number: place for place, number in enumerate(graph.order)}
+
+    @functools.cached_property
+    def _loops(self) -> list[tuple[int, int]]:
+        """The first and the last rank of the blocks that a branch back may repeat."""
+        ways = ((self._rank.get(way.after, len(self._rank)), rank) for number, rank in self._rank.items() for way in self._ways[number])
+        return [(first, last) for first, last in ways if first <= last]
+
+    def misuses(
+        self,
+        lifecycles: Iterable[Lifecycle],
+        size: Callable[[int], int | None] = lambda _: None,
+        capacity: int = 0,
+        objects: Mapping[int, Hashable] = MappingProxyType({}),
+    ) -> list[Misuse]:
         """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
 
         Most lifecycles have nothing wrong even if all paths count, so that the predicates need not be read for them.
 
+        Args:
+            lifecycles: the lifecycles to follow.
+            size: the size of the object that the instruction at a place makes or ends; None where it is not known.
+            capacity: the sum of the sizes of the objects that fit.
+            objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
+
         Raises:
-            NotFollowedError: too many paths differ.
+            NotFollowedError: a label is missing, a brace is not closed, there are too many branches, or too many paths differ.
         """
-        predicates = Predicates(self._text)
         found: list[Misuse] = []
-        for machine, steps in ((each, steps) for each in self._machines for steps in self._steps(each)):
-            if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
-                continue
-            ways = _deciding(steps, self._ways, self._rank)
-            if _may_go_wrong(machine, steps, ways, predicates.threads):
-                found += _Walk(machine, steps, ways, predicates, self._size, self._capacity).misuses()
+        for machine in map(_Machine, lifecycles):
+            for steps in self._steps(machine, objects):
+                if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
+                    continue
+                ways = _deciding(steps, self._ways, self._rank)
+                if _may_go_wrong(machine, steps, ways, self.registers.threads):
+                    found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
 
-    def _steps(self, machine: _Machine) -> Iterator[list[list[_Step]]]:
+    def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
         if not machine.life.each:
             yield [[*machine.steps(self._text, block.events)] for block in self._blocks]
             return
-        for named in {*self._objects.values()}:
-            yield [
-                [
-                    *machine.steps(
-                        self._text, [each for each in block.events if isinstance(each, Event) and self._objects.get(each.offset) == named]
-                    )
-                ]
-                for block in self._blocks
-            ]
+        of_objects: dict[Hashable, dict[int, list[Event]]] = {}
+        for number, block in enumerate(self._blocks):
+            for event in block.events:
+                if isinstance(event, Event) and event.offset in objects:
+                    of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+        for events in of_objects.values():
+            if not self._happens_once(machine, events):
+                yield [[*machine.steps(self._text, events.get(number, ()))] for number in range(len(self._blocks))]
+
+    def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
+        """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
+        (number, (first, *others)), *more = events.items()
+        if others or more or machine.on(EXIT) or machine.is_wrong(machine.life.start, first.opcode):
+            return False
+        rank = self._rank.get(number, -1)
+        return not any(start <= rank <= end for start, end in self._loops)
 
 
 class _Machine:
@@ -221,13 +245,7 @@ class _Machine:
             alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
             for each in same if alone else (same[0], same[-1]):
                 at = Happening(each.offset, opcode, self.number(text, each.offset, opcode))
-                yield _Step(at, _predicate_before(text, each.offset) if predicated else b"")
-
-
-def _predicate_before(text: bytes, place: int) -> bytes:
-    """The predicate of an instruction, ``b"!%p1"``; empty where it cannot be read."""
-    match = _PREDICATE.search(text[max(0, place - _LONGEST_PREDICATE) : place])
-    return match[1] + match[2] if match else b""
+                yield _Step(at, predicate_before(text, each.offset) if predicated else b"")
 
 
 def _may_go_wrong(
@@ -420,6 +438,11 @@ class _Walk:
                 if after >= 0 and going & ~entered.get(after, 0):
                     entered[after] = entered.get(after, 0) | going
                     waiting.append(after)
+
+
+def words_of(lifecycles: Iterable[Lifecycle]) -> tuple[bytes, ...]:
+    """The first words of the opcodes that some lifecycles name."""
+    return tuple(sorted({word.encode() for life in lifecycles for each in life.transitions for word in each.on} - {EXIT}))
 
 
 def ends_before_branches(life: Lifecycle, text: bytes) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.kernel_paths import EXIT, KernelPaths, Misuse
+from ptxmma.check.kernel_paths import EXIT, Misuse
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.blocks import NotFollowedError
@@ -18,6 +18,7 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ptxmma.check.kernel_paths import KernelPaths
     from ptxmma.model import Lifecycle
     from ptxmma.ptx.conditions import Condition
     from ptxmma.ptx.statements import Function, Statement
@@ -64,6 +65,7 @@ RULES: Mapping[str, Rule] = {
 
 def of_kernel(
     function: Function,
+    paths: KernelPaths,
     lifecycles: Sequence[Lifecycle],
     statements: Sequence[Statement],
     size: Callable[[Statement], int | None],
@@ -73,6 +75,7 @@ def of_kernel(
 
     Args:
         function: the kernel.
+        paths: the paths through it.
         lifecycles: the lifecycles to follow.
         statements: the instructions of the kernel.
         size: the size of the object that an instruction makes or ends; None where it is not known.
@@ -80,10 +83,8 @@ def of_kernel(
     """
     at = {each.start: each for each in statements}
     try:
-        followed = KernelPaths(function.text, _that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
-        yield from (
-            each for each in followed.misuses() if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)
-        )
+        misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
+        yield from (each for each in misuses if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at))
     except NotFollowedError:
         return
 

@@ -16,7 +16,6 @@ from ptxmma.check.kernel_paths import EXIT
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.flow_events import calls_others, words_of
-from ptxmma.ptx.known_bits import RegisterSources
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
-    from ptxmma.check.kernel_paths import Misuse
+    from ptxmma.check.kernel_paths import KernelPaths, Misuse
     from ptxmma.model import InstructionSet, Protocol
+    from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
@@ -124,6 +124,7 @@ class TensorKernels:
         self,
         function: Function,
         opcodes: Set[bytes],
+        paths: KernelPaths,
         bits: RegisterBits,
         target: str,
         product_of: Callable[[Statement, KnownBits, str], Instruction | None],
@@ -133,6 +134,7 @@ class TensorKernels:
         Args:
             function: the kernel.
             opcodes: the opcodes of its matrix instructions.
+            paths: the paths through it.
             bits: the bits of its registers.
             target: the target that it is for.
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
@@ -152,21 +154,23 @@ class TensorKernels:
         loaded = self._first(self._loads, statements)
         unwaited, unordered = [], []
         if loaded is not None:
-            unwaited = [*self._unwaited(function, statements, loaded)]
+            unwaited = [*self._unwaited(function, paths.registers, statements, loaded)]
             unordered = [*self._unordered(function, statements, loaded)]
         yield from (*unwaited, *unordered)
         # A step that the kernel lacks is reported once.
         lacking = (*(self._loads if unwaited else ()), *((*self._products, *self._opcode(_COMMIT)) if unordered else ()))
         freed = self._has(_FREE, text)
         reported = set[tuple[int, str]]()
-        for misuse in self._at_a_wrong_time(function, bits, statements, target):
+        for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
             key = misuse.at.offset, misuse.wrong.rule
             known = misuse.since[-1].opcode.startswith(lacking) if misuse.at.opcode != EXIT else not freed
             if key not in reported and not known:
                 reported.add(key)
                 yield lifecycles.remark(function, misuse)
 
-    def _at_a_wrong_time(self, function: Function, bits: RegisterBits, statements: list[Statement], target: str) -> Iterator[Misuse]:
+    def _at_a_wrong_time(
+        self, function: Function, paths: KernelPaths, bits: RegisterBits, statements: list[Statement], target: str
+    ) -> Iterator[Misuse]:
         """The instructions that allocate, free and use tensor memory in another order than a path may have."""
         protocol, limits = self._protocol, self._opcode(_ALLOCATE) + self._opcode(_FREE)
         if protocol is None or self._first(limits, statements) is None:
@@ -179,36 +183,38 @@ class TensorKernels:
                 return count.columns if count is not None else None
 
             followed = [life for life in protocol.lifecycles if not life.alone]
-            return lifecycles.of_kernel(function, followed, statements, size, columns)
+            return lifecycles.of_kernel(function, paths, followed, statements, size, columns)
 
         yield from bits.doubts(misuses)
 
-    def _unwaited(self, function: Function, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
+    def _unwaited(
+        self, function: Function, registers: Predicates, statements: list[Statement], loaded: Statement
+    ) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""
         if self._has(_WAIT, function.text):
             return
         reason = "reading a loaded register waits for that register alone"
         severity: Severity = "note"
-        if changed := self._changed(function, statements):
+        if changed := self._changed(registers, statements):
             loaded, later = changed
             by = next(start for start in self._others if later.opcode.startswith(start)).decode()
             reason = f"{by} of line {function.position(later.start)[0]} may change the cells before they are read"
             severity = "warning"
         yield from self._lacking(_WAIT, loaded, function.text, "unwaited-tensor-load", reason, severity)
 
-    def _changed(self, function: Function, statements: list[Statement]) -> tuple[Statement, Statement] | None:
+    def _changed(self, registers: Predicates, statements: list[Statement]) -> tuple[Statement, Statement] | None:
         """The first load whose cells a later instruction may change before they are read, and that instruction.
 
         A store that is computed from all that was loaded cannot execute before the load has read its cells, and nor can what follows it.
         """
-        sources, followed = RegisterSources(function.text), 0
+        followed = 0
         loads: list[Statement] = []  # since the last instruction that may change cells
         for each in statements:
             if each.opcode.startswith(self._loads):
                 loads.append(each)
             elif loads and each.opcode.startswith(self._others) and followed < _MOST_FOLLOWED:
                 stored = each.operands[-1] if each.operands and each.opcode.startswith(self._stores) else b""
-                needed = sources.of(words_of(stored))
+                needed = registers.sources(words_of(stored))
                 for load in loads:
                     if not load.operands or not needed.issuperset(words_of(load.operands[0])):
                         return load, each

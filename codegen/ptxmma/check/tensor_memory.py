@@ -47,7 +47,9 @@ RULES: Mapping[str, Rule] = {
 
 _ADDRESS = re.compile(rb"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]")
 #: An instruction that makes an address of another one, or reads the first one from shared memory.
-_MOVED = re.compile(rb"(?<![\w$%.])(mov\.[bus]32|add\.[us]32|ld(?:\.\w+)*\.shared[\w.:]*)\s+([\w$%]+)\s*,([^;]*)")
+_MOVED = re.compile(
+    rb"((?:mov\.[bus]|add\.[us])32(?<![\w$%.].{7})|ld(?<![\w$%.]ld)(?:\.\w+)*\.shared[\w.:]*)\s+([\w$%]+)\s*,([^;]*)", re.DOTALL
+)
 #: Instructions between an address and the one that it is made of.
 _DEEPEST = 64
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import uses_of
-from ptxmma.check.kernel_paths import KernelPaths, ends_before_branches
+from ptxmma.check.kernel_paths import ends_before_branches
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.addresses import Addresses, Place
 from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import starts
@@ -22,9 +21,10 @@ from ptxmma.ptx.outline import starts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ptxmma.check.kernel_paths import KernelPaths
     from ptxmma.check.remarks import Remark
     from ptxmma.model import Lifecycle, Protocol, Transition
-    from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
 
 _COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
@@ -90,12 +90,13 @@ class ThreadOrders:
             if life.alone or _ALLOCATE not in {step.role for step in protocol.steps}
         ]
 
-    def of_kernel(self, function: Function, registers: Predicates) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed.
 
         Args:
             function: the kernel.
-            registers: its registers.
+            paths: the paths through it.
+            addresses: its addresses.
         """
         text = function.text
         if not text.startswith(b".entry"):
@@ -103,21 +104,21 @@ class ThreadOrders:
         followed = [life for life in self._lifecycles if _concerns(life, text) and (life.each or not ends_before_branches(life, text))]
         if not followed or calls_others(text):
             return
-        objects = {place: each for life in followed if life.each for place, each in _objects(life, text, registers).items()}
+        objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
         try:
-            misuses = KernelPaths(text, followed, lambda _: None, 0, objects).misuses()
+            misuses = paths.misuses(followed, objects=objects)
         except NotFollowedError:
             return
         for misuse in misuses:
             yield lifecycles.remark(function, misuse)
 
 
-def _objects(life: Lifecycle, text: bytes, registers: Predicates) -> dict[int, Place]:
+def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Place]:
     """The objects of a lifecycle that instructions name by an address which is always the same, by the places of these.
 
     What an instruction with another address may bring back to the first state is left out.
     """
-    uses = [*uses_of(text, {word for each in life.transitions for word in each.on}, Addresses(text, registers))]
+    uses = [*uses_of(text, {word for each in life.transitions for word in each.on}, addresses)]
     ends = [word.encode() for each in life.transitions if each.to == life.start for word in each.on]
     vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
     known = [(use.offset, use.place) for use in uses if use.place is not None and not use.place.step]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
+from ptxmma.ptx.flow_events import words_of
 
 #: A comparison of the values that tell paths apart.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
@@ -30,6 +31,8 @@ _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
+_PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
+_LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
 #: An instruction that writes a register: its opcode, the register's place in the first operand, and the other operands.
@@ -150,6 +153,12 @@ def _possible(conditions: list[Condition]) -> bool:
     return any(all(each.admits(number) for each in conditions) for number in numbers)
 
 
+def predicate_before(text: bytes, place: int) -> bytes:
+    """The predicate of an instruction at a place of a text, ``b"!%p1"``; empty without one, or where it cannot be read."""
+    match = _PREDICATE.search(text, max(0, place - _LONGEST_PREDICATE), place)
+    return match[1] + match[2] if match else b""
+
+
 class Predicates:
     """The predicates of a function.
 
@@ -197,6 +206,17 @@ class Predicates:
             for place, name in enumerate(_words_of(target)):
                 writes.setdefault(name, []).append((opcode, place, operands))
         return writes
+
+    def sources(self, names: Iterable[bytes]) -> set[bytes]:
+        """Registers, and all from which they are computed, at any remove."""
+        found = {*names}
+        waiting = [*found]
+        while waiting:
+            for _, _, operands in self.writes(waiting.pop()):
+                fresh = [name for name in words_of(operands) if name not in found]
+                found.update(fresh)
+                waiting += fresh
+        return found
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""

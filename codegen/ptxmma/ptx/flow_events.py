@@ -31,17 +31,19 @@ class Asynchronous(NamedTuple):
         issues: the start of each asynchronous instruction's opcode, with the roles of its operands that may be lists of registers:
             ``"accumulator"`` or ``"fragment"``, by the number of the operand.
         fence, commit, wait: the start of the other instructions' opcodes; empty without one.
+        others: the starts of further opcodes, whose operands are not read.
     """
 
     issues: Mapping[bytes, Mapping[int, str]]
     fence: bytes = b""
     commit: bytes = b""
     wait: bytes = b""
+    others: tuple[bytes, ...] = ()
 
     @property
     def words(self) -> tuple[bytes, ...]:
         """The starts of all of these opcodes."""
-        return (*self.issues, *filter(None, (self.fence, self.commit, self.wait)))
+        return (*self.issues, *filter(None, (self.fence, self.commit, self.wait)), *self.others)
 
 
 class Event(NamedTuple):

@@ -1,4 +1,4 @@
-"""Contents of registers: bits that are the same wherever a function writes the register, and the registers from which it is computed.
+"""Contents of registers: bits that are the same wherever a function writes the register.
 
 Neither branches nor the order of instructions count, so that what is known holds at every place.  Copies, shifts, sums and bitwise
 operations are followed; the result of every other instruction is unknown.
@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx import literals
-from ptxmma.ptx.flow_events import words_of
 
 _WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\}|[\w$%|]+)\s*[,)]([^;]*)")
 _REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
@@ -247,31 +246,3 @@ def constant_before(text: bytes, offset: int, name: bytes) -> int | None:
             return None
         return literals.integer(move[2])
     return None
-
-
-#: An instruction that writes registers, and the operands that it reads.
-_ASSIGNMENT = re.compile(rb"(?<![\w$%.])[a-z]\w*\.[\w.:]*\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)")
-
-
-class RegisterSources:
-    """The registers from which a text computes others.
-
-    Registers of one name in several scopes count as one.
-    """
-
-    def __init__(self, text: bytes) -> None:
-        self._read: dict[bytes, list[bytes]] = {}  # the operands that are read
-        for written, read in _ASSIGNMENT.findall(text):
-            for name in words_of(written):
-                self._read.setdefault(name, []).append(read)
-
-    def of(self, names: Iterable[bytes]) -> set[bytes]:
-        """Registers, and all from which they are computed, at any remove."""
-        found = {*names}
-        waiting = [*found]
-        while waiting:
-            for operands in self._read.get(waiting.pop(), ()):
-                fresh = [name for name in words_of(operands) if name not in found]
-                found.update(fresh)
-                waiting += fresh
-        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator
@@ -45,9 +46,7 @@ def declared(text: bytes) -> Iterator[tuple[bytes, bytes, Variable]]:
     while match := _DECLARATION.search(text, place):
         place = match.end()
         space, kinds = match["space"].decode(), match["kinds"]
-        kind, size = _kind(kinds)
-        aligned = _ALIGNED.search(kinds)
-        alignment = int(aligned[1]) if aligned else size
+        kind, alignment = _kind(kinds)
         while name := _VARIABLE.match(text, place):
             yield name[1], name[2] or b"", Variable(space, "" if name[3] else kind, alignment)
             place = _after_value(text, name.end())
@@ -56,14 +55,15 @@ def declared(text: bytes) -> Iterator[tuple[bytes, bytes, Variable]]:
             place += 1
 
 
+@functools.lru_cache(maxsize=1 << 8)
 def _kind(kinds: bytes) -> tuple[str, int]:
-    """The type among the directives of a declaration, and its size in bytes, which is its alignment without another."""
-    match = _TYPE.search(kinds)
+    """The type among the directives of a declaration, and the alignment in bytes, which is its size without another."""
+    aligned, match = _ALIGNED.search(kinds), _TYPE.search(kinds)
     if match is None:
-        return "", 1
+        return "", int(aligned[1]) if aligned else 1
     vector, name, bits, pair = match.groups()
     size = int(bits) * (2 if pair else 1) * (int(vector[1:]) if vector else 1) // 8
-    return b".".join(filter(None, (vector, name))).decode(), max(size, 1)
+    return b".".join(filter(None, (vector, name))).decode(), int(aligned[1]) if aligned else max(size, 1)
 
 
 def _after_value(text: bytes, place: int) -> int:
