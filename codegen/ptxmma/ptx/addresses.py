@@ -91,6 +91,7 @@ class Addresses:
     def __init__(self, text: bytes, registers: Predicates) -> None:
         self._text, self._registers = text, registers
         self._sums: dict[bytes, Sum] = {}
+        self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
         self._masked: dict[bytes, int] = {}  # the number of values of what a mask leaves of an index
         self._count = functools.lru_cache(maxsize=None)(self._values)
 
@@ -99,6 +100,11 @@ class Addresses:
 
         An index that goes round in a ring has as many values as the ring has places, if the text compares it with that number.
         """
+        if (operand, at) not in self._places:
+            self._places[operand, at] = self._place(operand, at)
+        return self._places[operand, at]
+
+    def _place(self, operand: bytes, at: int) -> Place | None:
         total = self.of(operand)
         for name in [name for name in total.terms if _NAMED.fullmatch(name) and len(self._registers.writes(name)) > 1]:
             total = total.plus(self._nearest(name, at), total.terms[name]).plus(Sum({name: -total.terms[name]}))
