@@ -37,6 +37,13 @@ RULES: Mapping[str, Rule] = {
         f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_WAIT}",
         f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n{_WAIT}",
     ),
+    "not-followed": Rule(
+        "The checker follows the addresses of mbarriers, and the paths through a kernel.",
+        "It says nothing of the faults that it cannot follow. A kernel may be wrong where this note stands.",
+        "Nothing has to be mended. An address that is a variable and a constant is followed, and an index into an array is.",
+        f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE.replace('tile', '%r0')}\n{_WAIT}",
+        f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n{_WAIT}",
+    ),
 }
 
 _LAST_PLACE = re.compile(rb"\[([^\[\]]*)\](?:\s*,\s*([\w$%]+))?[^\[\]]*\Z")
@@ -80,6 +87,7 @@ class Counterparts:
             if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
                 continue
             uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
+            yield from _unfollowed(uses)
             for need in pairing.needs:
                 for use in _lacking(uses, need):
                     message = f"{need.text} (PTX ISA {need.source})"
@@ -97,6 +105,15 @@ def uses_of(text: bytes, words: Iterable[str], addresses: Addresses) -> Iterator
 def words_of_pairing(pairing: Pairing) -> set[str]:
     """The opcodes that a pairing names."""
     return {*pairing.made, *(word for need in pairing.needs for word in (*need.on, *need.needs))}
+
+
+def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
+    """The remark on the objects of a kernel that are not judged, at the first of them."""
+    computed = [use for use in uses if use.place is None]
+    if computed:
+        count = f"{len(computed)} instructions of this kernel name mbarriers" if len(computed) > 1 else "it names an mbarrier"
+        text = f"{count} by an address that is computed: they are not followed"
+        yield Remark(Token(computed[0].opcode, computed[0].offset), "note", "not-followed", text), computed[0].opcode
 
 
 def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:

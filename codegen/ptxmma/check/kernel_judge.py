@@ -63,6 +63,9 @@ class KernelJudge:
         bits = RegisterBits(function.text, function.passed)
         yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
+        if paths.unfollowed:
+            text = f"too many paths of this kernel differ, or a label is missing; not followed: {', '.join(sorted(paths.unfollowed))}"
+            yield Remark(Token(function.text[: len(b".entry")], 0), "note", "not-followed", text), b""
 
     def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""

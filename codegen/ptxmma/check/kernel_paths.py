@@ -109,10 +109,12 @@ class KernelPaths:
 
     Attributes:
         registers: the kernel's registers.
+        unfollowed: the names of the lifecycles that were asked for and are not followed.
     """
 
     def __init__(self, text: bytes, words: tuple[bytes, ...], registers: Predicates) -> None:
         self._text, self._words, self.registers = text, words, registers
+        self.unfollowed: set[str] = set()
 
     @functools.cached_property
     def _blocks(self) -> list[Blocked]:
@@ -152,18 +154,33 @@ class KernelPaths:
             capacity: the sum of the sizes of the objects that fit.
             objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
 
-        Raises:
-            NotFollowedError: a label is missing, a brace is not closed, there are too many branches, or too many paths differ.
+        A lifecycle is not followed, and goes to :attr:`unfollowed`, where a label is missing, a brace is not closed, there are too many
+        branches, or too many paths differ.
         """
         found: list[Misuse] = []
         for machine in map(_Machine, lifecycles):
-            for steps in self._steps(machine, objects):
-                if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
-                    continue
-                ways = _deciding(steps, self._ways, self._rank)
-                if _may_go_wrong(machine, steps, ways, self.registers.threads):
-                    found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
+            try:
+                found += self._misuses_of(machine, size, capacity, objects)
+            except NotFollowedError:
+                self.unfollowed.add(machine.life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
+
+    def _misuses_of(
+        self, machine: _Machine, size: Callable[[int], int | None], capacity: int, objects: Mapping[int, Hashable]
+    ) -> list[Misuse]:
+        """The misuses of one lifecycle.
+
+        Raises:
+            NotFollowedError: the lifecycle is not followed.
+        """
+        found: list[Misuse] = []
+        for steps in self._steps(machine, objects):
+            if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
+                continue
+            ways = _deciding(steps, self._ways, self._rank)
+            if _may_go_wrong(machine, steps, ways, self.registers.threads):
+                found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
+        return found
 
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""

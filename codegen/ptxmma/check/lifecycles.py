@@ -11,7 +11,6 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.kernel_paths import EXIT, Misuse
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
@@ -82,11 +81,8 @@ def of_kernel(
         capacity: the sum of the sizes of the objects that fit.
     """
     at = {each.start: each for each in statements}
-    try:
-        misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
-        yield from (each for each in misuses if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at))
-    except NotFollowedError:
-        return
+    misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
+    yield from (each for each in misuses if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at))
 
 
 #: Rules about loads: an instruction that reads what was loaded waits for the load.

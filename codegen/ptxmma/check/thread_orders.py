@@ -14,7 +14,6 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import uses_of
 from ptxmma.check.kernel_paths import ends_before_branches
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import starts
 
@@ -105,11 +104,7 @@ class ThreadOrders:
         if not followed or calls_others(text):
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
-        try:
-            misuses = paths.misuses(followed, objects=objects)
-        except NotFollowedError:
-            return
-        for misuse in misuses:
+        for misuse in paths.misuses(followed, objects=objects):
             yield lifecycles.remark(function, misuse)
 
 
