@@ -121,3 +121,33 @@ def test_paths_that_are_not_followed_are_named_once() -> None:
     found = check(_HEAD + "\n".join((*_KERNEL, copy, "@%p2 bra nowhere;", "ld.shared.b32 %r0, [tile];", "ret;", "}", "")))
     (said,) = [each.message for each in found if each.rule == "not-followed"]
     assert said.startswith("too many paths of this kernel differ, or a label is missing; not followed: ")
+
+
+_TWO = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 64, [%r1];\n"
+
+
+@pytest.mark.parametrize(
+    ("expect", "copies", "said"),
+    [
+        ("256", _COPY, "128 bytes, not 256"),
+        ("64", _COPY, "128 bytes, not 64"),
+        ("128", _TWO * 2, ""),
+        ("128", _TWO, "64 bytes, not 128"),
+        ("128", _TWO * 3, "192 bytes, not 128"),
+        ("%r20", _COPY, ""),  # not a constant
+        ("256", _COPY.replace("128", "%r20"), ""),
+        ("256", f"@%p2 {_COPY}", ""),  # not always executed with it
+        ("256", f"more: {_COPY}", ""),
+        ("256", _COPY.replace("[%r1]", "[%r1+8]"), ""),  # to another mbarrier
+        ("256", _COPY.replace("bytes", "bytes.multicast::cluster").replace("[%r1]", "[%r1], %rs1"), ""),
+        ("256", f"{_COPY}\nmapa.shared::cluster.u32 %r9, %r1, 0;", ""),  # another thread block may bring the rest
+    ],
+)
+def test_bytes_that_are_miscounted_are_found(expect: str, copies: str, said: str) -> None:
+    found = messages(_EMPTY, _EXPECT.replace("128", expect), copies, _FULL, _ARRIVE)
+    assert [each.rpartition("early: ")[2] for each in found if "bring as many bytes" in each] == [said] * bool(said)
+
+
+def test_bytes_are_the_same_in_a_register() -> None:
+    assert not messages("mov.b32 %r20, 128;", _EMPTY, _EXPECT.replace("128", "%r20"), _COPY, _FULL, _ARRIVE)
+    assert messages("mov.b32 %r20, 256;", _EMPTY, _EXPECT.replace("128", "%r20"), _COPY, _FULL, _ARRIVE)

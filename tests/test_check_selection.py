@@ -32,6 +32,7 @@ def test_a_rule_lives_in_one_module() -> None:
     protocols = catalog(None).database.spec.protocols
     in_spec = {each.rule for protocol in protocols for life in protocol.lifecycles for each in life.transitions}
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.needs}
+    in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.counts}
     codes = [code for finder in FINDERS for code in finder.RULES]
     assert sorted(codes) == [*RULES]
     for finder in FINDERS:

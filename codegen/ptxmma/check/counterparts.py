@@ -20,11 +20,13 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ptxmma.model import Counterpart, Pairing, Protocol
+    from ptxmma.model import ByteCount, Counterpart, Pairing, Protocol
     from ptxmma.ptx.addresses import Addresses
     from ptxmma.ptx.statements import Function
 
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 _, [tile];"
+_EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 256;"
+_COPY = ".reg .b64 %rd1;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile+16], [%rd1], 128, [tile];"
 _WAIT = "poll:\nmbarrier.try_wait.parity.shared.b64 %p, [tile], 0;\n@!%p bra poll;"
 
 RULES: Mapping[str, Rule] = {
@@ -37,6 +39,14 @@ RULES: Mapping[str, Rule] = {
         f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_WAIT}",
         f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n{_WAIT}",
     ),
+    "wrong-byte-count": Rule(
+        "The bytes that an mbarrier expects are the bytes of the copies to it.",
+        "With fewer bytes the phase never completes; with more it completes early, or the count overflows. Judged where both numbers are "
+        "constants, and the copies are executed with the instruction that expects them.",
+        "Expect the sum of the copies' sizes.",
+        f"{_INIT}\n{_EXPECT}\n{_COPY}\n.reg .pred %p;\n{_WAIT}",
+        f"{_INIT}\n{_EXPECT.replace('256', '128')}\n{_COPY}\n.reg .pred %p;\n{_WAIT}",
+    ),
     "not-followed": Rule(
         "The checker follows the addresses of mbarriers, and the paths through a kernel.",
         "It says nothing of the faults that it cannot follow. A kernel may be wrong where this note stands.",
@@ -46,6 +56,13 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
+#: The operand before the last in brackets.
+_BEFORE_LAST = re.compile(rb"\]\s*,\s*([^,\[\]]+?)\s*,\s*\[[^\[\]]*\][^\[\]]*\Z")
+#: A predicate before an instruction, or none.
+_PREDICATE = re.compile(rb"(@!?[\w$%]+\s+)?\Z")
+_PARTED = re.compile(rb"[\w$]:[\s{]|[\s;}](?:bra|brx|ret|exit|trap|call)\b")
+#: Bytes before an instruction in which its predicate is.
+_NEAR = 64
 _LAST_PLACE = re.compile(rb"\[([^\[\]]*)\](?:\s*,\s*([\w$%]+))?[^\[\]]*\Z")
 
 
@@ -88,6 +105,10 @@ class Counterparts:
                 continue
             uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
             yield from _unfollowed(uses)
+            for count in pairing.counts if b"mapa" not in text else ():  # with mapa another thread block may bring more
+                for use, numbers in _miscounted(text, uses, count, addresses):
+                    message = f"{count.text}: {numbers} (PTX ISA {count.source})"
+                    yield Remark(Token(use.opcode, use.offset), "warning", count.rule, message), use.opcode
             for need in pairing.needs:
                 for use in _lacking(uses, need):
                     message = f"{need.text} (PTX ISA {need.source})"
@@ -104,7 +125,8 @@ def uses_of(text: bytes, words: Iterable[str], addresses: Addresses) -> Iterator
 
 def words_of_pairing(pairing: Pairing) -> set[str]:
     """The opcodes that a pairing names."""
-    return {*pairing.made, *(word for need in pairing.needs for word in (*need.on, *need.needs))}
+    counted = (word for count in pairing.counts for word in (*count.expects, *count.brings))
+    return {*pairing.made, *counted, *(word for need in pairing.needs for word in (*need.on, *need.needs))}
 
 
 def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
@@ -114,6 +136,43 @@ def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
         count = f"{len(computed)} instructions of this kernel name mbarriers" if len(computed) > 1 else "it names an mbarrier"
         text = f"{count} by an address that is computed: they are not followed"
         yield Remark(Token(computed[0].opcode, computed[0].offset), "note", "not-followed", text), computed[0].opcode
+
+
+def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: Addresses) -> Iterator[tuple[Use, str]]:
+    """The instructions that expect another number of bytes than the copies to their object bring, with both numbers.
+
+    An object is judged if one instruction expects bytes for it, and all that brings some is executed with that one: without a label or a
+    branch between them, under the same predicate.  Both numbers are constants, and no copy goes to several thread blocks.
+    """
+    expecting = [use for use in uses if any(starts(use.opcode, word.encode()) for word in count.expects)]
+    others = [use for use in uses if b"complete_tx" in use.opcode]
+    for use in expecting:
+        bringing = [each for each in others if each.place is None or use.place is None or each.place.meets(use.place)]
+        if not bringing or use.place is None or any(each.place is None for each in (*expecting, *bringing)):
+            continue
+        if sum(each.place is not None and each.place.meets(use.place) for each in expecting) > 1 or not _is_one_way(text, [use, *bringing]):
+            continue
+        sizes = [_size(text, each, count, addresses) for each in bringing]
+        expected = addresses.of(use.operand)
+        if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
+            yield use, f"{brought:,} bytes, not {expected.constant:,}"
+
+
+def _size(text: bytes, use: Use, count: ByteCount, addresses: Addresses) -> int | None:
+    """The bytes that a copy brings; None if they are not a constant of the text."""
+    copies = any(use.opcode.startswith(f"{word}.shared".encode()) for word in count.brings)
+    if not copies or b"multicast" in use.opcode:
+        return None
+    operand = _BEFORE_LAST.search(text[use.offset : text.find(b";", use.offset)])
+    size = addresses.of(operand[1]) if operand is not None else None
+    return size.constant if size is not None and not size.terms else None
+
+
+def _is_one_way(text: bytes, uses: Sequence[Use]) -> bool:
+    """Return whether instructions are executed together, or none of them is."""
+    first, last = min(use.offset for use in uses), max(use.offset for use in uses)
+    predicates = {_PREDICATE.search(text[max(0, use.offset - _NEAR) : use.offset])[1] for use in uses}  # type: ignore[index]  # matches always
+    return len(predicates) == 1 and _PARTED.search(text[first:last]) is None
 
 
 def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:

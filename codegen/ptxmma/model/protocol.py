@@ -92,12 +92,23 @@ class Counterpart(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class ByteCount(Entry, frozen=True, kw_only=True):
+    """Bytes that instructions bring to an object, of which others say beforehand how many they are."""
+
+    expects: Annotated[tuple[Name, ...], SOME]  # the number is the operand after the object: ("mbarrier.expect_tx",)
+    brings: Annotated[tuple[Name, ...], SOME]  # the number is the operand before the object: ("cp.async.bulk",)
+    rule: Name  # the rule of the checker that other numbers break
+    text: Text
+    source: Source
+
+
 class Pairing(Entry, frozen=True, kw_only=True):
     """The needs of objects, which the last operand in brackets of an instruction names."""
 
     name: Text  # "mbarriers"
     made: Annotated[tuple[Name, ...], SOME]  # the instructions that make them; kernels without these are not judged
     needs: Annotated[tuple[Counterpart, ...], SOME]
+    counts: tuple[ByteCount, ...] = ()
 
 
 class ProxyAccess(Entry, frozen=True, kw_only=True):

@@ -217,6 +217,11 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             yield from context.known("instruction", each.needs, known, *one, "needs")
             yield from context.known("rule of ptxmma check", [each.rule], _rules_of_check(), *one, "rule")
             yield from _modifiers(context, each, one)
+        for place, count in enumerate(pairing.counts):
+            one = (*at, "counts", place)
+            yield from context.known("instruction", count.expects, known, *one, "expects")
+            yield from context.known("instruction", count.brings, known, *one, "brings")
+            yield from context.known("rule of ptxmma check", [count.rule], _rules_of_check(), *one, "rule")
 
 
 def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:

@@ -220,6 +220,12 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                     cells={"on": _named, "needs": lambda each: rest.codes(each.needs)},
                     without=("modifiers", "unless", "rule"),
                 ),
+                "counts": struct_tables.table(
+                    pairing.counts,
+                    titles={"expects": "Says how many bytes come", "brings": "Brings them", "text": "Otherwise"},
+                    cells={"expects": lambda each: rest.codes(each.expects), "brings": lambda each: rest.codes(each.brings)},
+                    without=("rule",),
+                ),
             }
             for pairing in protocol.pairings
         ],
