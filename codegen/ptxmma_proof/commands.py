@@ -164,6 +164,7 @@ _COMPARISONS = {
     "products": ("product_record", witnesses.PRODUCTS),
     "descriptors": ("descriptor_record", witnesses.DESCRIPTORS),
     "forms": ("form_record", witnesses.FORMS),
+    "spellings": ("spelling_record", witnesses.SPELLINGS),
     "names": ("atom_names", witnesses.ATOMS),
 }
 
@@ -187,8 +188,8 @@ def peers(
     """Compare with other projects, in every respect or in the given COMPARISONS.
 
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
-    their bits; forms: what exists, and for which targets; names: what CuTe calls it.  A project is read from its checkout, or from its
-    installed package.
+    their bits; forms: what exists, and for which targets; spellings: what is written, with how many operands; names: what CuTe calls it.
+    A project is read from its checkout, or from its installed package.
     """
     from ptxmma_proof.peers import sources, verdicts
 

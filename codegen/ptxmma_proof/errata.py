@@ -22,7 +22,6 @@ from ptxmma_proof.questions import Progress, quiet
 
 #: The answer of a tool that accepts.
 ACCEPTED = "accepted"
-_REGISTER = re.compile(r"(%(\w+)_\d+)")
 _RANGE = re.compile(r"ptxas (\d+\.\d+)(?: to (\d+\.\d+))?")
 
 
@@ -94,9 +93,7 @@ def ask(seen: Sighting, target: str, assembler: Assembler) -> str:
     Raises:
         AssemblerError: the assembler failed without a message.
     """
-    text = line(seen)
-    declarations = [_declared(text)] if seen.asked != text else []
-    done = bodies.assemble(assembler, target, declarations, [text], seen.ptx, seen.compiled_for)
+    done = bodies.assemble(assembler, target, (), [line(seen)], seen.ptx, seen.compiled_for)
     return ACCEPTED if done.accepted else done.said[0].text
 
 
@@ -120,11 +117,6 @@ def passes(checked: legality.Legality, asked: str, target: str, version: str) ->
     if known is None or not legality.accepted(known[0], target, version):
         return False
     return checked.accepts(known[0], list(map(of_compact, operands)), target, version)
-
-
-def _declared(text: str) -> str:
-    """The declarations of the registers in a line."""
-    return " ".join(dict.fromkeys(f".reg .{bank} {name};" for name, bank in _REGISTER.findall(text)))
 
 
 def database(lines: Legality, seen: Sighting, target: str, version: str) -> str:

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ptxmma.catalog import evidence
+from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, errata, matrix, negative_space, neighbours, questions
@@ -93,6 +94,12 @@ def test_the_newest_pinned_assembler_agrees_on_neighbours(
     assert {batch.target for batch in batches} == set(_TARGETS)
     unexplained = [str(each) for each in negative_space.disagreements(catalog, batches, explained) if not each.explanation]
     assert not unexplained, "\n".join(unexplained)
+
+
+def test_an_assembler_answers_a_question_in_compact_form(newest: Assembler) -> None:
+    asked = "movmatrix.sync.aligned.m8n8.trans.b16 b32 b32"
+    seen = Sighting(erratum="", tool="", targets=("sm_90",), ptx="8.0", asked=asked, answer="")
+    assert errata.ask(seen, "sm_90", newest) == errata.ACCEPTED
 
 
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(

@@ -162,7 +162,10 @@ def test_verdicts_ask_the_assemblers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (answer.tool, answer.answer, answer.asked) == ("ptxas 12.0 to 12.1", "accepted", question.asked)
 
 
-@pytest.mark.parametrize("name", [witnesses.PEERS, witnesses.TENSOR_MEMORY, witnesses.PRODUCTS, witnesses.DESCRIPTORS, witnesses.FORMS])
+@pytest.mark.parametrize(
+    "name",
+    [witnesses.PEERS, witnesses.TENSOR_MEMORY, witnesses.PRODUCTS, witnesses.DESCRIPTORS, witnesses.FORMS, witnesses.SPELLINGS],
+)
 def test_every_recorded_difference_is_judged(catalog: Catalog, name: str) -> None:
     """Faults of a peer have a report; each peer has its tally and says from which version it is."""
     witness = attached(catalog.database)[name]

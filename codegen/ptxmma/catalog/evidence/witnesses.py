@@ -27,12 +27,16 @@ DESCRIPTORS = "descriptors"
 PRODUCTS = "products"
 #: The witness with lines about the forms that projects list otherwise.
 FORMS = "forms"
+#: The witness with lines about instructions that projects spell otherwise.
+SPELLINGS = "spellings"
 #: The witness with lines about what CuTe calls instructions.
 ATOMS = "atoms"
 #: The witness with lines about errata.
 ERRATA = "errata"
 #: All of them; the others have totals only.
-NAMES = (ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, ATOMS, ERRATA, "reference", "corpus", "mutation")
+NAMES = (
+    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, ATOMS, ERRATA, "reference", "corpus", "mutation",
+)  # fmt: skip
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
