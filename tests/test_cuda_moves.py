@@ -307,7 +307,7 @@ def test_constants_of_tiles(dialect: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["c++14", "c++17"])
 def test_tensors_whose_boxes_fill_a_tile(dialect: str, tmp_path: Path) -> None:
-    """What a tile takes is what the rules of tensor maps allow."""
+    """A tile takes the addresses and pitches that the rules of tensor maps allow."""
     asserted = []
     for element in ("bf16", "e4m3", "tf32"):
         tile = f"shared_tile<{element}, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 64, 128>"

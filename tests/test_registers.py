@@ -717,7 +717,7 @@ def _in_tensor_memory() -> Iterator[Operand]:
                     yield operand
 
 
-#: Every kind of operand with data, in every space, and those of made-up families.
+#: Every kind of operand with data, in every space, and the operands of made-up families.
 _EVERY: list[Operand] = [*_OPERANDS, *_METADATA, *_SCALES.values(), *_in_tensor_memory()]
 _EVERY += [each for name in ("toy", "odd") for each in _held_in_registers(pipeline.read(Path(__file__).parent / name))]
 

@@ -130,7 +130,7 @@ def _relative(numbers: Sequence[int | None]) -> _Addresses:
 
 
 def _parts(access: _Access, memory: SharedMemory) -> list[_Addresses]:
-    """The addresses that the banks serve together: the least wavefronts that an access takes."""
+    """The groups of addresses that the banks can serve together, each in one wavefront."""
     together = memory.banks.count * memory.banks.bytes // max(access.width, memory.banks.bytes)
     parts = [access.addresses[first : first + together] for first in range(0, len(access.addresses), together)]
     return [part for part in parts if any(each is not None for each in part)]

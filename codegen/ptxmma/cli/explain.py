@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from ptxmma.arguments import one_of
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, json_option
+from ptxmma.cli.options import catalog_of, completed, database_option, json_option, usage_errors
 from ptxmma.cli.render import blocks, emit, heading, wrapped
 
 
@@ -46,11 +47,8 @@ def command(code: str, as_json: bool, database: str | None) -> None:
             as_json=as_json,
         )
     else:
-        import difflib  # only when there is something to explain
-
-        close = difflib.get_close_matches(code, [*RULES, *messages], 3, 0.5)
-        text = f"unknown code {code!r}; {'closest' if close else 'known'}: {', '.join(close or [*messages])}"
-        raise click.BadParameter(f"{text}. Rules of ptxmma check are codes, too", param_hint="CODE")
+        with usage_errors():
+            one_of("code", code, [*messages, *RULES])
 
 
 def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, as_json: bool) -> None:

@@ -71,7 +71,7 @@ class Tool(NamedTuple):
         """The arguments of the command for a request.
 
         Raises:
-            RefusedError: an unknown parameter, or a value that is no text, number or truth value.
+            RefusedError: an unknown parameter, or a value other than a text, a number or a truth value.
         """
         options, words = list[str](), list[str]()
         for name, value in given.items():
@@ -181,7 +181,7 @@ def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]
         if not path.is_relative_to(folder):
             raise RefusedError(f"{file} is outside of the folder that the server reads")
         if not path.is_file():
-            raise RefusedError(f"{file} is no file below the folder that the server reads")
+            raise RefusedError(f"{file} is not a file below the folder that the server reads")
         size, source, files = path.stat().st_size, "", [str(path)]
     if size > _MOST_READ:
         raise RefusedError(f"the document has {size:,} bytes; at most {_MOST_READ:,} are read: check it with the command")

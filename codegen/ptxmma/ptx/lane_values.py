@@ -110,10 +110,10 @@ class LaneValues:
     def of(self, name: bytes) -> LaneValue:
         """The numbers of a register."""
         if name not in self._values:
-            self._settle(self._behind(name))
+            self._settle(self._sources(name))
         return self._values[name]
 
-    def _behind(self, name: bytes) -> list[bytes]:
+    def _sources(self, name: bytes) -> list[bytes]:
         """The registers and constants from which a register is computed, itself last."""
         found, waiting = {name: None}, [name]
         while waiting and len(found) < _MOST_REGISTERS:

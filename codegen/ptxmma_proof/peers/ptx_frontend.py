@@ -25,7 +25,7 @@ class Row(NamedTuple):
         opcode: the words that all its spellings begin with.
         syntax: the row as the manual writes syntax: ``ldmatrix.sync.aligned{.trans}.{num}.b16``.
         modifiers: the texts of each modifier in order; ``""`` where it may be left out.
-        operands: the least and the greatest number of operands, a list in braces being one.
+        operands: the minimum and the maximum number of operands; a list in braces counts as one.
     """
 
     opcode: str

@@ -286,7 +286,7 @@ def _types(instruction: Instruction, *matrices: str) -> set[str]:
 
 
 def _beside(instruction: Instruction) -> set[str]:
-    """The words that are no modifiers of its canonical spelling: types of its matrices, and hints."""
+    """The words beside the modifiers of its canonical spelling: types of its matrices, and hints."""
     hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
     return _types(instruction, *_MATRICES) | hints
 

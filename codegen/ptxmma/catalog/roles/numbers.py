@@ -220,7 +220,7 @@ class NumberList(Vector):
     varies = True
 
     def immediates(self, context: Context) -> Sequence[int] | None:
-        """Whatever fits into a register, or into 32 bits of a wider one, signed or not."""
+        """The numbers that fit into a register, or into 32 bits of a wider one, signed or not."""
         bits = min(register_type(context.spec, context.carried()["register_types"][0]).bits, 32)
         return range(-1 << bits - 1, 1 << bits) if context.entry.immediate else None
 
