@@ -251,7 +251,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
                     yield Problem(context.at(*at, key), message)
             for before, other in enumerate(life.transitions[:place]):
                 states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
-                alike = (each.modifiers, each.counted) == (other.modifiers, other.counted)
+                alike = (each.modifiers, each.without, each.counted) == (other.modifiers, other.without, other.counted)
                 if each.to and other.to and alike and states and both:
                     here, there = context.at(*at), context.at(*at[:-1], before)
                     yield clash(f"{listed(both)} leads from {listed(states)} to two states", here, there)
@@ -264,7 +264,10 @@ def _modifiers(context: RuleContext, each: Transition | Counterpart, place: Plac
         written = {token for entry in entries for token in modifiers_of(entry)} | hint_values(entries)
         if entries:
             starts = {token.split("::")[0] for token in written}
-            yield from context.known(f"modifier of {name}", each.modifiers, sorted(written | starts), *place, "modifiers")
+            allowed = sorted(written | starts)
+            yield from context.known(f"modifier of {name}", each.modifiers, allowed, *place, "modifiers")
+            if isinstance(each, Transition):
+                yield from context.known(f"modifier of {name}", each.without, allowed, *place, "without")
 
 
 def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
