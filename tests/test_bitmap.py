@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.layouts.expressions import gather
-from ptxmma.model.bitmap import BitMap, NotLinearError, Points, domain, linear
+from ptxmma.model.bitmap import BitMap, NotLinearError, Points, at_bits, domain, linear
 
 
 def _map(row: str, col: str, *, i: int = 2, lane: int = 3, rows: int = 3, cols: int = 2) -> BitMap:
@@ -60,6 +60,18 @@ def test_expressions_say_what_the_map_says(targets: list[tuple[str, int]], split
     for output in bitmap.outputs:
         text = gather(bitmap, output)
         assert [eval(text, {"i": i, "lane": lane}) for i, lane in zip(points["i"], points["lane"], strict=True)] == image[output]
+
+
+@given(st.permutations([("row", 0), ("row", 1), ("row", 2), ("col", 0), ("col", 1), ("col", 2)]), st.integers(1, 5))
+def test_a_map_is_read_off_its_single_bits(targets: list[tuple[str, int]], split: int) -> None:
+    bitmap = BitMap({"i": split, "lane": 6 - split}, {"row": 3, "col": 3}, {"i": tuple(targets[:split]), "lane": tuple(targets[split:])})
+    assert at_bits(bitmap.inputs, bitmap.outputs, bitmap.evaluate) == bitmap
+    for step in (1, -1, 3):
+        assert at_bits(bitmap.inputs, bitmap.outputs, lambda points: _moved(bitmap.evaluate(points), step)) is None  # noqa: B023  # called here
+
+
+def _moved(image: dict[str, list[int]], step: int) -> dict[str, list[int]]:
+    return image | {"row": [row + step for row in image["row"]]}
 
 
 def test_every_layout_covers_its_matrix_exactly_once(catalog: Catalog) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import costs, flow
-from ptxmma.check.alignment import Alignment
-from ptxmma.check.clusters import Clusters
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.kernel_paths import KernelPaths, words_of
@@ -36,8 +34,6 @@ class KernelJudge:
         self._protocol = flow.protocol(catalog)
         self._tensors = TensorKernels(catalog)
         self._proxies = Proxies(catalog)
-        self._alignment = Alignment(catalog)
-        self._clusters = Clusters(catalog)
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
@@ -64,9 +60,7 @@ class KernelJudge:
             addresses = Addresses(function.text, registers)
             yield from self._orders.of_kernel(function, paths, addresses)
             yield from self._counterparts.of_kernel(function, addresses)
-        bits = RegisterBits(function.text, function.passed, function.registers.variable)
-        yield from self._alignment.of_kernel(function, bits)
-        yield from self._clusters.of_kernel(function, opcodes, bits)
+        bits = RegisterBits(function.text, function.passed)
         yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
         if paths.unfollowed:

@@ -218,11 +218,7 @@ class _Machine:
         """The transitions that an instruction makes in any state."""
         found = self._transitions.get(opcode)
         if found is None:
-            found = self._transitions[opcode] = [
-                each
-                for each in self.life.transitions
-                if is_named(each, opcode) and not any(has_modifier(opcode, name) for name in each.without)
-            ]
+            found = self._transitions[opcode] = [each for each in self.life.transitions if is_named(each, opcode)]
         return found
 
     def made(self, state: str, opcode: bytes) -> list[Transition]:
@@ -533,9 +529,7 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], 
 
 def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:
     """Return whether a part of a protocol names an instruction."""
-    return any(starts(opcode, word.encode()) for word in each.on) and all(has_modifier(opcode, name) for name in each.modifiers)
-
-
-def has_modifier(opcode: bytes, name: str) -> bool:
-    """Return whether an opcode has a modifier, with or without more after ``::``."""
-    return any(part == name.encode() or part.split(b"::")[0] == name.encode() for part in opcode.split(b"."))
+    if not any(starts(opcode, word.encode()) for word in each.on):
+        return False
+    parts = opcode.split(b".")
+    return all(any(part.split(b"::")[0] == name.encode() or part == name.encode() for part in parts) for name in each.modifiers)

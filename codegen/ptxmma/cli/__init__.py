@@ -5,6 +5,7 @@ Each verb is a module of its name with a ``command`` in it.  It is imported when
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import importlib
@@ -45,6 +46,7 @@ class _Verbs(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         gc.set_threshold(_OBJECTS)
+        atexit.register(gc.freeze)  # the last search for garbage would only delay the exit
         if sys.stdout is None:  # closed by the caller, who wants only the exit code
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
         return super().main(*args, **extra)

@@ -59,7 +59,7 @@ def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str,
 
     if out is None:
         raise click.UsageError("this ptxmma is installed and has no checkout to write to: say where with --out DIRECTORY")
-    registered = installed()
+    registered = installed() if only else {}
     for name in only:
         if name not in EMITTERS and name not in registered:
             raise click.BadParameter(

@@ -1,4 +1,4 @@
-"""Stage 4, derive: the model -> the database: every layout as a bit map that is proven equal to its formula."""
+"""Stage 4, derive: the model -> the database: every layout as a bit map, and the proof that it equals its formula."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ptxmma.generator.problems import Position, Problem, SpecError, clash, of_us
 from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread, variables_of
 from ptxmma.generator.spec_rules.register_layout_rules import LARGEST_DOMAIN
 from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
-from ptxmma.model.bitmap import BitMap, NotLinearError, Points, linear
+from ptxmma.model.bitmap import BitMap, NotLinearError, Points, at_bits, linear
 from ptxmma.model.formula import FormulaError
 
 #: Bits of what the coordinates within a register count.
@@ -26,11 +26,11 @@ _UNITS = {"bit": 1, "byte": 8}
 
 
 class Derived(NamedTuple):
-    """A database, and the proofs of the formulas that it does not need.
+    """A database, and the proofs of its formulas.
 
     Attributes:
         database: the database.
-        prove: raises :class:`SpecError` if a formula says something else than the manual, or than the digits that it is read as.
+        prove: raises :class:`SpecError` if a formula says something else than the manual, or than the bits or digits that it is read as.
     """
 
     database: Database
@@ -41,11 +41,12 @@ def derive(spec: Spec, positions: Positions) -> Derived:
     """The database of a spec; its last proofs may be made later, and in another process.
 
     Raises:
-        SpecError: a formula that does not parse, leaves its matrix, misses a part of it or owns one twice, or is not a bit map; a
-            fragment of a smaller size that is not the beginning of the largest one; two different layouts of one name.
+        SpecError: a formula that does not parse, or is not a bit map where it can be seen from single bits; a fragment of a smaller
+            size that is not the beginning of the largest one; two different layouts of one name.
     """
     derived: dict[str, tuple[Layout, Plan]] = {}
     maps: dict[tuple[object, ...], BitMap] = {}
+    read: list[_Read] = []
     problems: list[Problem] = []
     failed: set[tuple[object, ...]] = set()
     for kind, plan, variant, user in _plans(spec):
@@ -54,18 +55,13 @@ def derive(spec: Spec, positions: Positions) -> Derived:
             continue
         try:
             if key not in maps:
-                maps[key] = _proven(spec, plan)
+                maps[key] = at_bits(*placing(spec, plan)) or linear(*placing(spec, plan))  # which says what is wrong
+                read.append(_Read(plan, user))
             layout = _layout(spec, kind, plan, maps[key])
             _prefixes(spec, plan, layout, variant)
-        except EntryError as error:
+        except (EntryError, NotLinearError) as error:
             failed.add(key)
-            problem = error.at(positions, plan.name, "register_layouts", plan.entry)
-            problems.append(of_use(problem.message, problem.position, positions.at("instructions", user)))
-            continue
-        except NotLinearError as error:
-            failed.add(key)
-            here = positions.at("register_layouts", plan.entry)
-            problems.append(of_use(f"{plan.name}: {error}", here, positions.at("instructions", user)))
+            problems.append(_Read(plan, user).problem(positions, error))
             continue
         other, _ = derived.setdefault(plan.name, (layout, plan))
         if other != layout:
@@ -76,15 +72,32 @@ def derive(spec: Spec, positions: Positions) -> Derived:
     _refuse(problems)
     digits = tuple(LayoutDigits(layout=layout.name, terms=layout.terms, back=layout.back) for layout in spec.tensor_layouts)
     database = Database(spec=spec, layouts=tuple(layout for layout, _ in derived.values()), digit_layouts=digits)
-    return Derived(database, functools.partial(_prove, spec, positions, [(plan, layout) for layout, plan in derived.values()]))
+    planned = [(plan, layout) for layout, plan in derived.values()]
+    return Derived(database, functools.partial(_prove, spec, positions, read, planned))
 
 
-def _prove(spec: Spec, positions: Positions, planned: Sequence[tuple[Plan, Layout]]) -> None:
-    """Prove what the manual prints, and the layouts of memories, over their whole domains.
+class _Read(NamedTuple):
+    """A plan whose bit map was read off its formulas, and the index of an instruction that uses it."""
+
+    plan: Plan
+    user: int
+
+    def problem(self, positions: Positions, error: EntryError | NotLinearError) -> Problem:
+        """The problem that reports an error of the formulas."""
+        plan, place = self.plan, ("register_layouts", self.plan.entry)
+        if isinstance(error, NotLinearError):
+            error = EntryError(FormulaError(str(error)), ("at", error.output) if error.output else ("at",))
+        problem = error.at(positions, plan.name, *place)
+        return of_use(problem.message, problem.position, positions.at("instructions", self.user))
+
+
+def _prove(spec: Spec, positions: Positions, read: Sequence[_Read], planned: Sequence[tuple[Plan, Layout]]) -> None:
+    """Prove formulas over their whole domains: first that they are bit maps, then what the manual prints, and the layouts of memories.
 
     Raises:
         SpecError: with every problem.
     """
+    _refuse(_nonlinear(spec, positions, read))
     from ptxmma.generator import shared_proof, tensor_proof  # NumPy takes a tenth of a second, and the emitters need none
 
     proofs = (
@@ -93,6 +106,15 @@ def _prove(spec: Spec, positions: Positions, planned: Sequence[tuple[Plan, Layou
         shared_proof.problems(spec, positions),
     )
     _refuse(itertools.chain(*proofs))
+
+
+def _nonlinear(spec: Spec, positions: Positions, read: Sequence[_Read]) -> Iterator[Problem]:
+    """Layouts whose formulas are not bit maps over their whole domains."""
+    for each in read:
+        try:
+            linear(*placing(spec, each.plan))
+        except (EntryError, NotLinearError) as error:
+            yield each.problem(positions, error)
 
 
 def _refuse(problems: Iterable[Problem]) -> None:
@@ -181,43 +203,20 @@ def _prefixes(spec: Spec, plan: Plan, layout: Layout, variant: Variant) -> None:
     """Check that one layout serves every number of an extent that ranges: a smaller fragment must be the beginning of the largest.
 
     Raises:
-        NotLinearError: a smaller fragment is not the beginning of the largest.
+        EntryError: a smaller fragment is not the beginning of the largest.
     """
     if not plan.growing or layout.kind != "fragment":
         return
     if len(plan.growing) > 1:
-        raise NotLinearError(
-            f"{' and '.join(plan.growing)} both depend on sizes that range; one layout serves them all only where one does"
-        )
+        said = f"{' and '.join(plan.growing)} both depend on sizes that range; one layout serves them all only where one does"
+        raise EntryError(FormulaError(said), ())
     (axis,), step = plan.growing, layout.grows_by
     for numbers in itertools.product(*variant.ranging.values()):
         variables = plan.variables | dict(zip(variant.ranging, numbers, strict=True))
         size = layouts.size(spec.register_layouts[plan.entry].axes[axis], variables)
         if size % step:
             said = f"{axis} = {size} is not a multiple of {step}, which the highest bits of i count"
-            raise NotLinearError(f"{said}; the elements of a smaller size must be the first of the largest one")
-
-
-def _proven(spec: Spec, plan: Plan) -> BitMap:
-    """The bit map of a layout's formulas.
-
-    Raises:
-        EntryError: a formula cannot be evaluated, or leaves its matrix; or they are not a permutation of bits.
-    """
-    try:
-        return _bit_map(spec, plan)
-    except NotLinearError as error:
-        raise EntryError(FormulaError(str(error)), ("at", error.output) if error.output else ("at",)) from None
-
-
-def _bit_map(spec: Spec, plan: Plan) -> BitMap:
-    """The bit map of a layout's formulas.
-
-    Raises:
-        EntryError: a formula cannot be evaluated.
-        NotLinearError: they are not a permutation of bits.
-    """
-    return linear(*placing(spec, plan))
+            raise EntryError(FormulaError(f"{said}; the elements of a smaller size must be the first of the largest one"), ())
 
 
 class Placing(NamedTuple):

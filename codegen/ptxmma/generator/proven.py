@@ -182,10 +182,11 @@ def _tensor_layouts(catalog: Catalog, witness: Witness) -> dict[str, LayoutEvide
 
 def one_source(catalog: Catalog) -> dict[str, str]:
     """The layouts and the fields of descriptors that have one source, each with that source, where other projects were asked."""
-    spec = catalog.database.spec
-    alone = {name: proof.origin for name, proof in evidence.of(catalog.database).by_layout.items()}
-    witness = attached(catalog.database).get(witnesses.DESCRIPTORS)
-    laid = {line.layout: line for line in witness.of(Laid)} if witness is not None else {}
+    spec, every = catalog.database.spec, attached(catalog.database)
+    if not every:
+        return {}
+    alone = {name: proof.origin for name, proof in _tensor_layouts(catalog, every[witnesses.TENSOR_MEMORY]).items()}
+    laid = {line.layout: line for line in every[witnesses.DESCRIPTORS].of(Laid)}
     for format in spec.descriptors:
         if format.name in laid:
             fields = laid[format.name].fields

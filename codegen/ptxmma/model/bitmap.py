@@ -148,14 +148,32 @@ def domain(inputs: Mapping[str, int]) -> dict[str, list[int]]:
     return columns
 
 
-def linear(
-    inputs: Mapping[str, int],
-    outputs: Mapping[str, int],
-    function: Callable[[Points], Mapping[str, Sequence[int]]],
-) -> BitMap:
-    """The bit map of ``function``, proven equal to it over the whole domain.
+#: Takes one list per input and returns one list per output.
+Function = Callable[[Points], Mapping[str, Sequence[int]]]
 
-    ``function`` takes one list per input and returns one list per output.
+
+def at_bits(inputs: Mapping[str, int], outputs: Mapping[str, int], function: Function) -> BitMap | None:
+    """The bit map that agrees with ``function`` at each single bit of the inputs, and at 0; None where a bit moves no bit, or several.
+
+    Only :func:`linear` knows whether they agree elsewhere.
+    """
+    owners = [(name, bit) for name, width in inputs.items() for bit in range(width)]
+    values = function({name: [0, *(1 << bit if owner == name else 0 for owner, bit in owners)] for name in inputs})
+    bits: dict[str, list[tuple[str, int]]] = {name: [] for name in inputs}
+    for index, (name, _) in enumerate(owners, 1):
+        moved = [(output, value.bit_length() - 1) for output in outputs if (value := values[output][index])]
+        if len(moved) != 1 or values[moved[0][0]][index] != 1 << moved[0][1]:
+            return None
+        bits[name] += moved
+    reached = {place for moved in bits.values() for place in moved}
+    expected = {(output, bit) for output, width in outputs.items() for bit in range(width)}
+    if reached != expected or len(owners) != len(expected) or any(values[output][0] for output in outputs):
+        return None
+    return BitMap(dict(inputs), dict(outputs), {name: tuple(moved) for name, moved in bits.items()})
+
+
+def linear(inputs: Mapping[str, int], outputs: Mapping[str, int], function: Function) -> BitMap:
+    """The bit map of ``function``, proven equal to it over the whole domain.
 
     Raises:
         NotLinearError: a value outside its output's range, a point reached twice, or no permutation of bits at all.

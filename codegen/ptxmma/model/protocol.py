@@ -60,7 +60,6 @@ class Transition(Entry, frozen=True, kw_only=True):
     states: Annotated[tuple[Name, ...], SOME]  # the states in which it happens: ("allocated",)
     on: Annotated[tuple[Name, ...], SOME]  # the instructions, or "exit": ("tcgen05.dealloc",)
     modifiers: tuple[Token, ...] = ()  # modifiers that the instructions have, with or without more after "::": ("bulk_group",)
-    without: tuple[Token, ...] = ()  # modifiers that they lack: ("global",)
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
     counted: bool = False  # whether it happens only where more objects exist than the number that the instruction names

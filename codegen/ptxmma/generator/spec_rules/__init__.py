@@ -86,7 +86,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _Rules(product_choice_rules.problems),
         _Rules(encoding_rules.problems),
         _Rules(reference_rules.words),
-        _Rules(reference_rules.messages),
+        _Rules(reference_rules.rules_of_check),
     ),
 )
 

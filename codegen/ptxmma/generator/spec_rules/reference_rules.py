@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 
 from ptxmma.catalog.instructions.spellings import hint_values
@@ -215,13 +214,11 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             one = (*at, "needs", place)
             yield from context.known("instruction", each.on, known, *one, "on")
             yield from context.known("instruction", each.needs, known, *one, "needs")
-            yield from context.known("rule of ptxmma check", [each.rule], _rules_of_check(), *one, "rule")
             yield from _modifiers(context, each, one)
         for place, count in enumerate(pairing.counts):
             one = (*at, "counts", place)
             yield from context.known("instruction", count.expects, known, *one, "expects")
             yield from context.known("instruction", count.brings, known, *one, "brings")
-            yield from context.known("rule of ptxmma check", [count.rule], _rules_of_check(), *one, "rule")
 
 
 def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:
@@ -240,7 +237,6 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
             at = ("protocols", number, "lifecycles", index, "transitions", place)
             yield from context.known("state", each.states, known_states, *at, "states")
             yield from context.known("instruction", each.on, known, *at, "on")
-            yield from context.known("rule of ptxmma check", filter(None, [each.rule]), _rules_of_check(), *at, "rule")
             yield from _modifiers(context, each, at)
             if bool(each.to) == bool(each.rule):
                 yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")
@@ -251,7 +247,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
                     yield Problem(context.at(*at, key), message)
             for before, other in enumerate(life.transitions[:place]):
                 states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
-                alike = (each.modifiers, each.without, each.counted) == (other.modifiers, other.without, other.counted)
+                alike = (each.modifiers, each.counted) == (other.modifiers, other.counted)
                 if each.to and other.to and alike and states and both:
                     here, there = context.at(*at), context.at(*at[:-1], before)
                     yield clash(f"{listed(both)} leads from {listed(states)} to two states", here, there)
@@ -264,10 +260,7 @@ def _modifiers(context: RuleContext, each: Transition | Counterpart, place: Plac
         written = {token for entry in entries for token in modifiers_of(entry)} | hint_values(entries)
         if entries:
             starts = {token.split("::")[0] for token in written}
-            allowed = sorted(written | starts)
-            yield from context.known(f"modifier of {name}", each.modifiers, allowed, *place, "modifiers")
-            if isinstance(each, Transition):
-                yield from context.known(f"modifier of {name}", each.without, allowed, *place, "without")
+            yield from context.known(f"modifier of {name}", each.modifiers, sorted(written | starts), *place, "modifiers")
 
 
 def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -275,15 +268,19 @@ def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
     return [name for name in names if name in others]
 
 
-@functools.cache
-def _rules_of_check() -> list[str]:
-    """The codes of the checker's rules; few commands need them, and the checker is large."""
-    from ptxmma.check.rules import RULES
+def rules_of_check(context: RuleContext) -> Iterator[Problem]:
+    """Rules of the checker that do not exist."""
+    from ptxmma.check.rules import RULES  # the checker is large, and the other rules need none of it
 
-    return [*RULES]
-
-
-def messages(context: RuleContext) -> Iterator[Problem]:
-    """Messages of assemblers whose cause no rule of the checker finds."""
-    for index, message in enumerate(context.spec.messages):
-        yield from context.known("rule of ptxmma check", message.rules, _rules_of_check(), "messages", index, "rules")
+    spec, what = context.spec, "rule of ptxmma check"
+    for index, message in enumerate(spec.messages):
+        yield from context.known(what, message.rules, RULES, "messages", index, "rules")
+    for number, protocol in enumerate(spec.protocols):
+        for index, life in enumerate(protocol.lifecycles):
+            for place, each in enumerate(life.transitions):
+                at = ("protocols", number, "lifecycles", index, "transitions", place, "rule")
+                yield from context.known(what, filter(None, [each.rule]), RULES, *at)
+        for index, pairing in enumerate(protocol.pairings):
+            for key in ("needs", "counts"):
+                for place, one in enumerate(getattr(pairing, key)):
+                    yield from context.known(what, [one.rule], RULES, "protocols", number, "pairings", index, key, place, "rule")

@@ -240,7 +240,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                         "on": _named,
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("modifiers", "without", "adds", "counted", "full", "rule"),
+                    without=("modifiers", "adds", "counted", "full", "rule"),
                 ),
             }
             for life in protocol.lifecycles
@@ -250,9 +250,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
 
 def _named(each: Transition | Counterpart) -> str:
     """The instructions that a part of a protocol names."""
-    lacks = each.without if isinstance(each, Transition) else ()
-    parts = [(" with", name) for name in each.modifiers] + [(" without", name) for name in lacks]
-    return rest.codes(each.on) + "".join(f"{word} {rest.code(f'.{name}')}" for word, name in parts)
+    return rest.codes(each.on) + "".join(f" with {rest.code(f'.{name}')}" for name in each.modifiers)
 
 
 # --- published peaks --------------------------------------------------------------------------------------------------------
