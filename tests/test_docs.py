@@ -27,7 +27,7 @@ from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
-from ptxmma.catalog.products import resolution
+from ptxmma.catalog.products import legal_products, resolution
 from ptxmma.generator import short_forms
 from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
@@ -90,7 +90,7 @@ def pictures_of(outputs: dict[str, str]) -> dict[str, str]:
     by_name: dict[str, str] = {}
     for path, text in outputs.items():
         formulas = {name for section in formula_sections(text) for name in named(section)}
-        for picture, caption in re.findall(r"figure:: \.\./(pictures/\S+\.svg)\n(?: +:.*\n)*\n +(.*\n)", text):
+        for picture, caption in re.findall(r"figure:: \.\./(pictures/(?!tensor_)\S+\.svg)\n(?: +:.*\n)*\n +(.*\n)", text):
             names = re.findall(r"``([a-z0-9_N]+)``", caption.rpartition(". ")[2])
             assert names, path
             assert set(names) <= formulas, path
@@ -482,7 +482,8 @@ def test_every_instruction_has_a_page(catalog: Catalog, groups: list[FormGroup],
     for group in groups:
         for path in (group.path, *group.aliases):
             assert pages.setdefault(path, group) is group
-        assert f"\n:aliases: {' '.join(group.aliases)}\n" in outputs[f"{group.path}.rst"] or not group.aliases
+        aliases = [*group.aliases, *([group.family] if form_groups.alone(group, groups) else [])]
+        assert f"\n:aliases: {' '.join(aliases)}\n" in outputs[f"{group.path}.rst"] or not aliases
         assert {(one.family, one.variant.shape_label) for one in group.members} == {(group.family, group.own[0].variant.shape_label)}
     for instruction in catalog.all():
         assert instruction in pages[links.page(instruction)].members
@@ -508,8 +509,10 @@ def test_errata_are_on_the_pages_that_they_concern(catalog: Catalog, groups: lis
         link = f"<{rest.label('erratum', erratum.id)}>"
         concerned = {group.path for group in groups if erratum.when and any(erratum in one.errata() for one in group.members)}
         assert concerned or not erratum.when, erratum.id
+        concerned |= {group.path for group in groups if form_groups.alone(group, groups) and erratum.family == group.family}
         assert {group.path for group in groups if link in outputs[f"{group.path}.rst"].partition("\nErrata\n")[2]} == concerned
-        assert not erratum.family or (link in outputs[f"{erratum.family}.rst"]) == (not erratum.when)
+        own = outputs.get(f"{erratum.family}.rst", "")
+        assert not own or (link in own) == (not erratum.when)
 
 
 def rows(text: str) -> list[list[str]]:
@@ -707,7 +710,9 @@ def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(
     opened = 0
     for group in groups:
         text = outputs[f"{group.path}.rst"]
-        for picture, state in re.findall(r"figure:: \.\./(pictures/\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text):
+        for picture, state in re.findall(
+            r"figure:: \.\./(pictures/(?!tensor_)\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text
+        ):
             instruction = catalog.find(state)
             operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
             drawn = re.sub(r"<!--.*?-->\n", "", outputs[picture])
@@ -766,7 +771,7 @@ def test_pages_of_products_list_what_is_legal(catalog: Catalog, groups: list[For
     """Every M and N that an opcode may have, with the rules of that page alone."""
     for group in (group for group in groups if group.own[0].operation == resolution.OPERATION):
         text = outputs[f"{group.path}.rst"]
-        section = text[text.index("Products\n---") : text.index("Operands in tensor memory\n---")]
+        section = text[text.index("Kinds\n---") : text.index("Operands in tensor memory\n---")]
         kinds = {str(one.qualifiers["kind"]) for one in group.own}
         assert set(re.findall(r"kind::\w+", section)) <= kinds
         sizes = {
@@ -780,6 +785,50 @@ def test_pages_of_products_list_what_is_legal(catalog: Catalog, groups: list[For
             listed |= {(int(m), n) for m in of_m.split(", ") for n in columns}
         assert {m for m, _ in sizes} == {m for m, _ in listed}
         assert sizes <= listed
+
+
+def test_the_table_of_kinds_lists_every_product(catalog: Catalog, groups: list[FormGroup], outputs: dict[str, str]) -> None:
+    """Each product of an opcode that no limit narrows is in one row, and each row says products that are legal."""
+    spec = catalog.database.spec
+    assert spec.tensor_products is not None
+    listed: set[tuple[str, ...]] = set()
+    legal: set[tuple[str, ...]] = set()
+    for group in (group for group in groups if group.own[0].operation == resolution.OPERATION):
+        header, *cells = rows(
+            outputs[f"{group.path}.rst"].partition("\nKinds\n---")[2].partition("\n\nQualifiers")[0].partition(".. raw::")[0]
+        )
+        for row in cells:
+            said = dict(zip(header, row, strict=True))
+            names, (ab, ds, factors) = said["Kind"], (said.get(name, "") for name in ("A and B", "D", "Scale factors"))
+            a, b = (re.findall(r"\w+", part) for part in (ab.partition("\u00d7")[0], ab.partition("\u00d7")[2] or ab))
+            types = [
+                *itertools.product(map(str.strip, names.split("\n\n")), a, b, re.findall(r"\w+", ds), re.findall(r"\w+", factors) or [""])
+            ]
+            for column in (name for name in header if "cta_group" in name):
+                for of_m, of_n in re.findall(r"M ([\d or]+), N ([\d, …]+)", said[column]):
+                    sizes = {(m, str(n)) for m in of_m.split(" or ") for each in product_numbers(of_n) for n in each}
+                    listed |= {(column.strip("`"), said["K"], *one, *size) for one in types for size in sizes}
+        for one in group.own:
+            name = " ".join(f"``.{value}``" for key, value in one.qualifiers.items() if value and key != "cta_group")
+            if one.documented and not spec.tensor_products.fitting.limits(legal_products.facts_of(spec, one.variant)):
+                legal |= {
+                    (
+                        one.qualifiers["cta_group"],
+                        str(facts["k"]),
+                        name,
+                        *(str(facts.get(key, "")) for key in _KIND),
+                        str(facts["m"]),
+                        str(facts["n"]),
+                    )
+                    for product in resolution.every(spec, one.variant)
+                    for facts in [dict(product.chosen)]
+                }
+    assert len(legal) > 1000
+    assert listed == legal
+
+
+#: The arguments of a product in the order of the table of kinds.
+_KIND = ("atype", "btype", "dtype", "stype")
 
 
 def product_numbers(text: str) -> Iterator[range | list[int]]:

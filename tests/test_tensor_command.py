@@ -122,7 +122,7 @@ def test_show_counts_and_names_types() -> None:
     assert answer["operations"] == 2 * 64 * 256 * 16
     (d,) = (operand for operand in answer["operands"] if operand["name"] == "d-tmem")
     assert (d["type"], d["rows"], d["cols"]) == ("f32", 64, 256)
-    assert answer["computes"] == "d[row][col] = d[row][col] + sum over k of a[row][k] * b[k][col]"
+    assert answer["computes"] == "d[row][col] = (enable-input-d ? d[row][col] : 0) + sum over k of a[row][k] * b[k][col]"
     assert answer["cplusplus"]["front"] == _TYPED.replace("128", "64")
 
 

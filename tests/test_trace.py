@@ -199,7 +199,7 @@ def test_products_of_single_bits_are_the_operation_of_the_spelling(catalog: Cata
 def test_statements_say_what_the_emulator_computes() -> None:
     said = {
         _F16: "d[row][col] = c[row][col] + sum over k of a[row][k] * b[k][col]",
-        _WGMMA: "d[row][col] = d[row][col] + sum over k of a[row][k] * b[k][col]",
+        _WGMMA: "d[row][col] = (scale-d ? d[row][col] : 0) + sum over k of a[row][k] * b[k][col]",
         _SPARSE: "d[row][col] = c[row][col] + sum over j of a[row][j] * b[k][col], where the metadata says the k of each stored j",
         "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": "… sum over k of popc(a[row][k] & b[k][col])",
         "ldmatrix.sync.aligned.m8n8.x4.b16": "r[matrix][row][col] = p[matrix][row][col]",

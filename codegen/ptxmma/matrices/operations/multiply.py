@@ -46,11 +46,17 @@ class Multiply(Operation):
     def statement(self, instruction: Instruction) -> str:
         """A sum over K; of a sparse A over what is stored."""
         operands = product_operands(instruction)
+        result, addend = (element_text(operand.of or operand.name, operands.d.axes) for operand in (operands.d, operands.c))
+        return self._sum(instruction, result, addend, operands.a.name, operands.b.name)
+
+    def _sum(self, instruction: Instruction, result: str, addend: str, a: str, b: str) -> str:
+        """The sum for one element of the result; a predicate may leave the addend out."""
         bitwise = next((statement.bitwise for statement in instruction.semantics() if statement.bitwise), "")
         index = "j" if instruction.sparse else "k"
-        product = f"{operands.a.name}[row][{index}] {_SIGNS[bitwise]} {operands.b.name}[k][col]"
+        product = f"{a}[row][{index}] {_SIGNS[bitwise]} {b}[k][col]"
         product = (f"popc({product})" if bitwise else product) + "".join(f" * {scale}" for scale in self._scales(instruction))
-        result, addend = (element_text(operand.of or operand.name, operands.d.axes) for operand in (operands.d, operands.c))
+        if enable := next((operand.name for operand in instruction.operands if operand.kind == "predicate"), ""):
+            addend = f"({enable} ? {addend} : 0)"
         picked = ", where the metadata says the k of each stored j" if instruction.sparse else ""
         return f"{result} = {addend} + sum over {index} of {product}{picked}"
 
@@ -105,10 +111,10 @@ class TensorMultiply(Multiply):
             yield from lacks_operands(entry, "multiplies a sparse A into tensor memory", "tensor-metadata", "read")
 
     def statement(self, instruction: Instruction) -> str:
-        """A sum over K, where the shape is known."""
-        if not instruction.shape_sizes:
-            return "multiplies matrices into tensor memory; its instruction descriptor says their shape"
-        return super().statement(instruction)
+        """A sum over K; the opcode alone states no shape."""
+        if instruction.shape_sizes:
+            return super().statement(instruction)
+        return f"{self._sum(instruction, 'd[row][col]', 'd[row][col]', 'a', 'b')}; the instruction descriptor states M, N and the types"
 
     def _scales(self, instruction: Instruction) -> list[str]:
         scaled = any(operand.kind == "tensor-scales" for operand in instruction.operands)

@@ -62,7 +62,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         *_forms(catalog, gallery, groups, placed),
         *_shared(catalog, gallery, forms, placed),
     ]
-    pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages if path not in _PARTS])))
+    pages.append(("index", "index", overview.index(spec, families, forms, [path for path, *_ in pages if path not in _PARTS], groups)))
     first = banner("..", catalog, ["spec/"])
     words = {"rest": rest, "latex": to_latex, "statements": instruction_tables.statements}
     names = words | {"banner": first, "document": rest.text(spec.document), "version": rest.text(spec.version)}
@@ -79,9 +79,10 @@ def emit(catalog: Catalog) -> Iterator[Output]:
 
 
 def _families(spec: Spec, groups: Sequence[FormGroup], families: Sequence[str], forms: overview.Forms) -> Iterator[_Page]:
-    """The page of each family."""
+    """The page of each family with several pages of forms."""
     for name in families:
-        yield name, "family", overview.family_page(spec, name, groups, forms)
+        if sum(group.family == name for group in groups) > 1:
+            yield name, "family", overview.family_page(spec, name, groups, forms)
 
 
 def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup], placed: Sequence[TensorUse]) -> Iterator[_Page]:

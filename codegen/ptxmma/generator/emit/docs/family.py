@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def syntax(entry: InstructionSet) -> list[str]:
-    """The syntax line as the manual prints it, and below it each list of operands that may follow."""
+    """The syntax line as the manual prints it, and below it the lists of operands, one of which follows."""
     opcode = "".join(
         literal.removesuffix("{") + ("" if not name else f"{{.{name}}}" if optional else f".{name}")
         for literal, name, optional in _parts(entry)
@@ -52,9 +52,18 @@ def hinted(entry: InstructionSet) -> str:
 
 
 def operand_lists(entry: InstructionSet, names: Collection[str]) -> list[str]:
-    """The lists of operands of these names as the manual writes them; where there are several names, each is above its lists."""
-    lists = {name: [f"    {text};" for text in folded(texts)] for name, texts in entry.operands.items() if name in names}
-    return [line for name, lines in lists.items() for line in ([f"  // {name}"] if len(lists) > 1 else []) + lines]
+    """The lists of operands of these names as the manual writes them, each once."""
+    return list(dict.fromkeys(f"    {text};" for name, texts in entry.operands.items() if name in names for text in folded(texts)))
+
+
+def spelled(entry: InstructionSet, shown: Sequence[Row]) -> list[str]:
+    """The spellings of some rows of forms, above the operands that they take; the manual's alone, where it has some with these operands."""
+    patterns: dict[tuple[str, ...], dict[str, None]] = {}
+    documented = {row.form.operands for row in shown if row.form.documented}
+    for row in shown:
+        if row.form.documented or row.form.operands not in documented:
+            patterns.setdefault(tuple(operand_lists(entry, [row.form.operands])), {})[pattern(entry, row)] = None
+    return [line for lists, spellings in patterns.items() for line in (*spellings, *lists)]
 
 
 def _parts(entry: InstructionSet) -> Iterator[tuple[str, str, bool]]:
@@ -184,8 +193,8 @@ def _hidden(entry: InstructionSet, name: str) -> bool:
 
 def usual(entry: InstructionSet) -> str:
     """The values that the table of forms leaves out."""
-    hidden = [name for name in placeholders(entry.syntax) if _hidden(entry, name) and len(qualifier_values(entry, name)) > 1]
-    return " and ".join(f"{rest.code('.' + name)} is {rest.code('.' + entry.qualifiers[name].usual)}" for name in hidden)
+    names = [name for name in placeholders(entry.syntax) if _hidden(entry, name) and len(qualifier_values(entry, name)) > 1]
+    return " and ".join(f"{rest.code('.' + name)} is {rest.code('.' + entry.qualifiers[name].usual)}" for name in names)
 
 
 def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
@@ -193,7 +202,6 @@ def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
     elements = {element.name for element in spec.types.elements}
     types = [name for name in placeholders(entry.syntax) if _names_types(entry, name, elements)]
     others = [name for name in placeholders(entry.syntax) if name not in (*types, entry.shape)]
-    several = len({row.form.operands for row in shown}) > 1
 
     def cells(row: Row) -> list[str]:
         modifiers = [
@@ -205,12 +213,11 @@ def form_table(spec: Spec, entry: InstructionSet, shown: Sequence[Row]) -> str:
             _sizes(row.values.get(entry.shape, ())),
             *(_type(row, name) for name in types),
             " ".join(map(rest.code, modifiers)),
-            rest.text(row.form.operands) if several else "",
             needs(spec, row.accepted) + ("" if row.accepted == row.stated else f"\n\n{DAGGER} {needs(spec, row.stated)}"),
             "" if row.form.documented else rest.source(row.form.source),
         ]
 
-    header = ["Sizes", *(rest.code(f".{name}") for name in types), "Modifiers", "Operands", "Needs", "Seen in"]
+    header = ["Sizes", *(rest.code(f".{name}") for name in types), "Modifiers", "Needs", "Seen in"]
     return rest.table(*rest.dense(header, map(cells, shown)), kind="forms")
 
 

@@ -72,6 +72,11 @@ class FormGroup:
         return made
 
 
+def alone(group: FormGroup, every: Iterable[FormGroup]) -> bool:
+    """Return whether a page has its family for itself: then it is the page of the family, too."""
+    return all(other is group or other.family != group.family for other in every)
+
+
 def page_label(path: str) -> str:
     """The target of references to a page, by any of its addresses."""
     return rest.label("form", *path.split("/"))

@@ -16,9 +16,13 @@ from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit.docs import (
+    form_groups,
     form_sections,
     instruction_tables,
     layout_sections,
+    ordering,
+    overview,
+    product_kinds,
     rest,
     spec_pages,
     struct_tables,
@@ -32,10 +36,9 @@ from ptxmma.generator.emit.docs.family import (
     form_table,
     hint_table,
     needs,
-    operand_lists,
-    pattern,
     qualifier_table,
     rows,
+    spelled,
     usual,
 )
 from ptxmma.generator.emit.docs.form_groups import FormGroup, page_label
@@ -47,6 +50,8 @@ from ptxmma.model import InstructionSet, Spec, Version
 
 _Entry = TypeVar("_Entry")
 _WORD = re.compile(r"[a-z0-9]+")
+#: The kinds of operands that change what an instruction computes, beside the matrices.
+_OPTIONS = ("lane-mask", "column-mask", "immediate", "negation")
 #: Leads from the page of a form to the first folder of the site.
 _ROOT = "../../"
 
@@ -63,17 +68,23 @@ def page(
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
     shown = chosen(group.own)
     sets, loaded = [entry for entry, _ in entries.values()], tensor_page.loaded(catalog, shown)
+    alone, placed_here = form_groups.alone(group, every), [use for use in placed if use.instruction in entries]
+    before, between = ordering.around(spec, sets[0])
     return {
         "title": rest.text(group.title),
-        "page_labels": [group.label, *map(page_label, group.aliases)],
-        "aliases": " ".join(group.aliases),
+        "page_labels": [group.label, *map(page_label, group.aliases), *(overview.labels(group.family, sets) if alone else ())],
+        "aliases": " ".join((*group.aliases, *([group.family] if alone else []))),
         "words": " ".join(_words(spec, group)),
         "spelling": shown.canonical,
-        "summary": _summary(spec, group),
+        "summary": ordering.summary(spec, sets[0]),
         "explorer": _ROOT + _explorer(shown, placed),
         "loaded": loaded and _ROOT + loaded,
-        "family": rest.link(group.family, rest.label("family", group.family)),
+        "family": "" if alone else rest.link(group.family, rest.label("family", group.family)),
         "statements": _statements(itertools.chain.from_iterable(first.values())),
+        "before": before,
+        "between": between,
+        "kinds": product_kinds.kinds(spec, group.own),
+        "pictures": product_kinds.pictures(placed_here, gallery, _ROOT),
         "instructions": [
             _instruction(spec, entry, variants, forms[name], first[name], several=len(entries) > 1)
             for name, (entry, variants) in entries.items()
@@ -83,14 +94,14 @@ def page(
         "sizes": _sizes(group.own),
         "registers": layout_sections.layout_table(uses),
         "layouts": list(sections.values()),
-        "tensor": tensor_page.table([use for use in placed if use.instruction in entries], _ROOT),
+        "tensor": tensor_page.table(placed_here, _ROOT),
         "products": form_sections.product_tables(spec, group.own),
         "targets": spec_pages.target_table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": examples(shown),
         "memory": _memory(spec, group),
         "links": _shared(spec, sets),
-        "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when),
-        "family_errata": any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
+        "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when or alone),
+        "family_errata": not alone and any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
         "neighbours": form_sections.neighbours(group, every),
     }
 
@@ -117,23 +128,21 @@ def _words(spec: Spec, group: FormGroup) -> list[str]:
     return list(dict.fromkeys((*own, *groups)))
 
 
-def _summary(spec: Spec, group: FormGroup) -> str:
-    """A sentence on the instruction and the threads that execute it."""
-    entry = group.own[0].variant.instruction
-    threads = spec.scopes[entry.scope]
-    who = f"All {threads} threads of a {entry.scope} execute it together" if threads > 1 else f"Each {entry.scope} executes it by itself"
-    later = "; its results appear at a later wait" if entry.asynchronous else ""
-    return f"{rest.text(entry.title)}. {who}{later}."
-
-
 def _statements(representatives: Iterable[Instruction]) -> list[str]:
-    """The statements of what the instructions compute; where variants differ, each with the first variant for which it holds."""
+    """The statements of what the instructions compute, and the operands that change it.
+
+    Where variants differ, each statement has the first variant for which it holds.
+    """
     statements: dict[str, str] = {}
+    options: dict[str, str] = {}
     for instruction in representatives:
         statements.setdefault(operation(instruction).statement(instruction), instruction.canonical)
+        kinds = instruction.variant.instruction.operand_kinds
+        options |= {operand.name: kinds[operand.name].title for operand in instruction.operands if operand.kind in _OPTIONS}
+    said = [f"{name}: {title}" for name, title in options.items()]
     if len(statements) == 1:
-        return list(statements)
-    return [line for statement, spelling in statements.items() for line in (statement, f"    // {spelling}")]
+        return [*statements, *said]
+    return [line for statement, spelling in statements.items() for line in (statement, f"    // {spelling}")] + said
 
 
 def _instruction(
@@ -145,10 +154,8 @@ def _instruction(
     promises = _of(variants, Instruction.semantics)
     return {
         "name": rest.text(entry.name),
-        "syntax": [
-            *dict.fromkeys(pattern(entry, row) for row in documented or forms),
-            *operand_lists(entry, [row.form.operands for row in forms]),
-        ],
+        "syntax": (lines := spelled(entry, forms)),
+        "syntax_lines": len(lines),
         "forms": form_table(spec, entry, documented),
         "beyond": form_table(spec, entry, [row for row in forms if not row.form.documented]),
         "usual": usual(entry),

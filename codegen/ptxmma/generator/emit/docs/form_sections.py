@@ -23,20 +23,17 @@ from ptxmma.model import Condition, InstructionSet, Spec
 
 
 def functions(forms: Sequence[Row]) -> str:
-    """A row for the first variant of each form, documented ones first: its header, its function, its name in the typed front."""
+    """A row for the first variant of each form, documented ones first: its function, its type in the typed front, its header if several."""
+    first = [(row.members[0], row.form.documented) for row in sorted(forms, key=lambda row: not row.form.documented)]
+    headers = {shown(instruction).header for instruction, _ in first}
     rows = []
-    for row in sorted(forms, key=lambda row: not row.form.documented):
-        first = row.members[0]
-        said = shown(first)
-        spelling = rest.code(first.canonical) + ("" if row.form.documented else f" ({UNDOCUMENTED})")
-        front = said.front or type_of_product(first)
-        rows.append([spelling, rest.code(said.header), rest.code(f"ptxmma::{first.identifier}"), rest.code(front)])
-    return rest.table(*rest.dense(("Variant", "Header", "Function", "Typed front"), rows))
-
-
-def statement(forms: Sequence[Row]) -> list[str]:
-    """The lines of the asm statement of the first variant, with all of its operands."""
-    return shown(forms[0].members[0]).statements[-1].splitlines() if forms else []
+    for instruction, documented in first:
+        said = shown(instruction)
+        names = [f"ptxmma::{instruction.identifier}", said.front or type_of_product(instruction)]
+        names += [f"#include <{said.header}>"] if len(headers) > 1 else []
+        spelling = rest.code(instruction.canonical) + ("" if documented else f" ({UNDOCUMENTED})")
+        rows.append([spelling, "\n\n".join(map(rest.code, filter(None, names)))])
+    return rest.table(("Variant", "Function and type"), rows, kind="names")
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------------

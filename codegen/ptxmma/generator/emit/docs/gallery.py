@@ -59,6 +59,12 @@ class Gallery:
         assert match is not None
         return int(match[1])
 
+    def area(self, name: str) -> int:
+        """The natural size of a picture in square pixels."""
+        match = re.search(r'height="(\d+)"', self.files[f"{name}.svg"])
+        assert match is not None
+        return self.width(name) * int(match[1])
+
     def storage(self, pattern: Granularity) -> str:
         """The picture of an example of sparse storage; patterns of one name, which differ in the legal fields alone, share it."""
         return self.other(f"sparsity_{pattern.name.replace(':', '_')}", lambda: pictures.storage(pattern))

@@ -7,8 +7,9 @@ from typing import Any
 
 from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.names import links
 from ptxmma.generator.emit import matrices
-from ptxmma.generator.emit.docs import family, rest, spec_pages
+from ptxmma.generator.emit.docs import family, form_groups, ordering, rest, spec_pages
 from ptxmma.generator.emit.docs.errata_page import errata_list
 from ptxmma.generator.emit.docs.family import Row, needs, syntax
 from ptxmma.generator.emit.docs.form_groups import FormGroup
@@ -24,8 +25,9 @@ ELSEWHERE = ("errata", "evidence", "differences", "rules")
 Forms = Mapping[str, Sequence[family.Row]]
 
 
-def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str]) -> dict[str, Any]:
+def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str], groups: Sequence[FormGroup]) -> dict[str, Any]:
     """The values for the index."""
+    alone = {group.family: group.path for group in groups if form_groups.alone(group, groups)}
     rows = []
     for name in families:
         entries = [entry for entry in spec.instructions if entry.family == name]
@@ -44,7 +46,7 @@ def index(spec: Spec, families: Sequence[str], forms: Forms, pages: Sequence[str
     return {
         "families": rest.table(header, rows),
         "pages": [page for page in pages if "/" not in page and page not in (*families, *ELSEWHERE)],
-        "family_pages": families,
+        "family_pages": [alone.get(name, name) for name in families],
     }
 
 
@@ -87,6 +89,11 @@ def all_instructions(spec: Spec, forms: Forms) -> dict[str, Any]:
 # --- families ---------------------------------------------------------------------------------------------------------------
 
 
+def labels(family: str, entries: Iterable[InstructionSet]) -> list[str]:
+    """The targets of references to a family and to its instructions."""
+    return [rest.label("family", family), *(rest.label("instruction", entry.name) for entry in entries)]
+
+
 def family_page(spec: Spec, family: str, groups: Sequence[FormGroup], forms: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """The data of a family's page; ``forms`` are the rows of forms of each instruction."""
     entries = [entry for entry in spec.instructions if entry.family == family]
@@ -103,32 +110,43 @@ def family_page(spec: Spec, family: str, groups: Sequence[FormGroup], forms: Map
 
 
 def _table(spec: Spec, groups: Iterable[FormGroup]) -> str:
-    """A row for each page."""
+    """A row for each page, and for each requirement of the types of a page."""
+    rows = [_row(spec, group, own) for group in groups for own in _by_needs(spec, group)]
+    return rest.table(*rest.dense(("Shape", "Elements", "Accumulators", "First needs", "Variants"), rows), kind="forms")
 
-    def row(group: FormGroup) -> tuple[str, ...]:
-        results = {
-            instruction.matrix_types.get(name, ""): None
-            for instruction in group.own
-            for name, kind in instruction.variant.instruction.operand_kinds.items()
-            if kind.kind == "accumulator"
-        }
-        first = min(
-            (instruction.accepted_by() for instruction in group.own), key=lambda versions: min(versions.values(), default=Version())
-        )
-        shown = rest.link(group.shape, group.label)
-        return shown, rest.codes(group.types), rest.codes(filter(None, results)), needs(spec, first), str(len(group.members))
 
-    return rest.table(*rest.dense(("Shape", "Elements", "Accumulators", "First needs", "Variants"), map(row, groups)), kind="forms")
+def _by_needs(spec: Spec, group: FormGroup) -> list[list[Instruction]]:
+    """The instructions of a page, with the loads and stores for them, by what the first with their type needs."""
+    by_type: dict[str, list[Instruction]] = {}
+    for instruction in group.own:
+        by_type.setdefault(instruction.matrix_types.get(links.first_matrix(instruction), ""), []).append(instruction)
+    by_needs: dict[str, list[Instruction]] = {}
+    for members in by_type.values():
+        by_needs.setdefault(_first_needs(spec, members), []).extend(members)
+    return list(by_needs.values())
+
+
+def _first_needs(spec: Spec, members: Iterable[Instruction]) -> str:
+    first = min((instruction.accepted_by() for instruction in members), key=lambda versions: min(versions.values(), default=Version()))
+    return needs(spec, first)
+
+
+def _row(spec: Spec, group: FormGroup, own: Sequence[Instruction]) -> tuple[str, ...]:
+    types = dict.fromkeys(instruction.matrix_types[name] for instruction in own if (name := links.first_matrix(instruction)))
+    results = {
+        instruction.matrix_types.get(name, ""): None
+        for instruction in own
+        for name, kind in instruction.variant.instruction.operand_kinds.items()
+        if kind.kind == "accumulator"
+    }
+    count = len(group.members) if len(own) == len(group.own) else len(own)
+    return rest.link(group.shape, group.label), rest.codes(types), rest.codes(filter(None, results)), _first_needs(spec, own), str(count)
 
 
 def _family_summary(spec: Spec, entry: InstructionSet, forms: Sequence[Row]) -> str:
     """One paragraph: what it is, who executes it, and how many there are."""
     count = sum(len(row.members) for row in forms)
-    threads = spec.scopes[entry.scope]
-    who = f"All {threads} threads of a {entry.scope} execute it together" if threads > 1 else f"Each {entry.scope} executes it by itself"
-    if entry.asynchronous:
-        who += "; its results appear at a later wait"
     many = f"{count} variants" if count > 1 else "one variant"
     beyond = sum(len(row.members) for row in forms if not row.form.documented)
     many += f" ({beyond} of them beyond the manual)" if beyond else ""
-    return f"{rest.text(entry.title)}. {who}. There {'are' if count > 1 else 'is'} {many} (PTX ISA {rest.source(entry.source)})."
+    return f"{ordering.summary(spec, entry)} There {'are' if count > 1 else 'is'} {many} (PTX ISA {rest.source(entry.source)})."

@@ -182,11 +182,11 @@ def _layout(memory: Space, layout: TensorLayout, uses: Sequence[TensorUse], gall
         ),
         "python": rest.codes(f"{each.name}({', '.join(each.parameters)})" for each in (there, back)),
         "c": rest.codes(f"ptxmma_{memory.name}_{layout.name}_{name}" for name in (*there.results, *back.results)),
-        "pictures": [{"name": _picture(use, gallery), "explorer": f"../{use.explorer}"} for use in uses],
+        "pictures": [{"name": picture(use, gallery), "explorer": f"../{use.explorer}"} for use in uses],
     }
 
 
-def _picture(use: TensorUse, gallery: Gallery) -> str:
+def picture(use: TensorUse, gallery: Gallery) -> str:
     """The layout as the use has it; of scale factors, one for each number of them in a row."""
     shown, layout = use.places, use.places.layout
     selected = {name: values[-1] for name, values in shown.selections.items()} if use.blocks else {}
