@@ -30,6 +30,9 @@ _ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, 
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
 _PUBLISH = "fence.mbarrier_init.release.cluster;"
 _CLUSTER = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
+_SENT, _OTHER = (_STORE, _FENCE, _OUT, "cp.async.bulk.commit_group;"), _OUT.replace("[tile]", "[tile+128]")
+_READ_ALL, _SENT_OTHER = "cp.async.bulk.wait_group.read 0;", (_STORE, _FENCE, _OTHER, "cp.async.bulk.commit_group;")
+_READ_FIRST = "cp.async.bulk.wait_group.read 1;"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
 KERNELS = {
     "a read without a wait": ("unwaited-copy", (_COPY, _COMMIT, _READ, _WAIT), (_COPY, _COMMIT, _WAIT, _READ)),
@@ -106,6 +109,26 @@ KERNELS = {
         (_COUNT, f"loop: {_INIT}", "bar.sync 0;", "@%p2 bra loop;"),
         (_COUNT, f"loop: {_INIT}", "bar.sync 0; mbarrier.inval.shared.b64 [bar];", "@%p2 bra loop;", _INIT),
     ),
+    "a source that the next round writes": (
+        "reused-source",
+        (_COUNT, "loop:", *_SENT, "@%p2 bra loop;", _READ_ALL),
+        (_COUNT, "loop:", _READ_ALL, *_SENT, "@%p2 bra loop;"),
+    ),
+    "a source whose wait is on one path": (
+        "reused-source",
+        (_COUNT, *_SENT, f"@%p2 {_READ_ALL}", *_SENT),
+        (_COUNT, *_SENT, "@%p2 bra on;", _READ_ALL, *_SENT, "on:"),
+    ),
+    "two buffers, and a wait that lets both copies go on": (
+        "reused-source",
+        (_COUNT, "loop:", *_SENT, "cp.async.bulk.wait_group.read 2;", *_SENT_OTHER, _READ_FIRST, "@%p2 bra loop;"),
+        (_COUNT, "loop:", *_SENT, _READ_FIRST, *_SENT_OTHER, _READ_FIRST, "@%p2 bra loop;"),
+    ),
+    "a source whose copies belong to no group": (
+        "reused-source",
+        (*_SENT[:3], _READ_ALL, *_SENT, _READ_ALL),
+        (*_SENT, _READ_ALL, *_SENT, _READ_ALL),
+    ),
     "an mbarrier that the cluster does not see": (
         "unpublished-barrier",
         (_FIRST, "@%p3 bra on;", _INIT, "on:", _CLUSTER, _ARRIVE),
@@ -148,6 +171,9 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_FIRST, f"@!%p3 {_INIT}", "bar.warp.sync 0xffffffff;", _ARRIVE),
         (_INIT, "bar.sync 0; mbarrier.inval.shared.b64 [%r11];", _INIT),  # the address may be the same
         (_STORE, _FENCE, _OUT, "st.global.b32 [%rd3], %r0;", _OUT),
+        (*_SENT, _OUT, "cp.async.bulk.commit_group;"),  # the same data once more
+        (*_SENT, *_SENT_OTHER),
+        (_COUNT, "loop:", "add.u32 %r11, %r11, 128;", _STORE, _FENCE, _OUT.replace("[tile]", "[%r11]"), _SENT[3], "@%p2 bra loop;"),
         (_STORE, "bar.sync 0;", _FENCE, _OUT),  # the thread that copies may have stored alone
         (_MATRIX, "bar.sync 0;", _FENCE, "bar.sync 0;", _OUT),
         (_COPY, _COMMIT, _READ, "call.uni wait;"),

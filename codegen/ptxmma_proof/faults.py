@@ -48,10 +48,12 @@ class Module(NamedTuple):
     Attributes:
         text: its text.
         uses: the instructions on mbarriers in its first kernel that initialises one, at their places in the text.
+        sources: the bulk copies of that kernel that belong to groups, with what they read.
     """
 
     text: bytes
-    uses: Sequence[Use]
+    uses: Sequence[Use] = ()
+    sources: Sequence[Use] = ()
 
 
 class Row(NamedTuple):
@@ -90,10 +92,12 @@ def _module(text: bytes, opcodes: Opcodes, pairing: Pairing) -> Module:
     for function in functions([text], opcodes):
         kernel = function.text
         if kernel.startswith(b".entry") and any(word.encode() in kernel for word in pairing.made):
-            uses = uses_of(kernel, words_of_pairing(pairing), Addresses(kernel, Predicates(kernel)))
-            return Module(text, [use._replace(offset=use.offset + begin) for use in uses])
+            addresses = Addresses(kernel, Predicates(kernel))
+            uses = [use._replace(offset=use.offset + begin) for use in uses_of(kernel, words_of_pairing(pairing), addresses)]
+            copies = uses_of(kernel, ("cp.async.bulk", "cp.reduce.async.bulk"), addresses)
+            return Module(text, uses, [use for use in copies if b"bulk_group" in use.opcode])
         begin += len(kernel)
-    return Module(text, [])
+    return Module(text)
 
 
 def _without(text: bytes, places: Iterable[int]) -> bytes:
@@ -167,6 +171,18 @@ def _weakened(text: bytes) -> bytes:
     return _GROUP_WAIT.sub(lambda match: match[1] + b"%d" % max(groups, int(match[2])), text)
 
 
+def _of_sources(put: Callable[[bytes], bytes]) -> Callable[[Module], bytes | None]:
+    """A fault in the groups of bulk copies, in modules in which two of them read from one address."""
+
+    def of_module(module: Module) -> bytes | None:
+        places = [use.place for use in module.sources if use.place is not None and not use.place.step]
+        return put(module.text) if len({*places}) < len(places) else None
+
+    return of_module
+
+
+_BULK_WAIT = rb"(?:@\S+\s+)?cp\.async\.bulk\.wait_group[^;]*;"
+_BULK_COMMIT = rb"(?:@\S+\s+)?cp\.async\.bulk\.commit_group[^;]*;"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
 _WAITS = (b"mbarrier.try_wait", b"mbarrier.test_wait")
 FAULTS: Sequence[Fault] = (
@@ -178,6 +194,8 @@ FAULTS: Sequence[Fault] = (
     Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
     Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
     Fault("no mbarrier.init at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.init")),
+    Fault("no cp.async.bulk.wait_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_WAIT, b"", text))),
+    Fault("no cp.async.bulk.commit_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_COMMIT, b"", text))),
     Fault("no wait for cp.async", "unwaited-copy", _of_groups(lambda text: re.sub(rb"cp\.async\.wait[^;]*;", b"", text))),
     Fault("no cp.async.commit_group", "unwaited-copy", _of_groups(lambda text: re.sub(_COMMIT, b"", text))),
     Fault("cp.async.wait_group that lets all groups go on", "unwaited-copy", _of_groups(_weakened)),

@@ -40,7 +40,15 @@ ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [tile];
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 8), (_GROUPS, 3)])
+_SENT = """st.shared.b32 [tile+64], %r3;
+fence.proxy.async.shared::cta;
+cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile+64], 16;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+"""
+
+
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 8), (_GROUPS, 3), (_RING + _SENT + _SENT, 10)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

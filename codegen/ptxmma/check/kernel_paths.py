@@ -188,18 +188,25 @@ class KernelPaths:
             yield [[*machine.steps(self._text, block.events)] for block in self._blocks]
             return
         of_objects: dict[Hashable, dict[int, list[Event]]] = {}
+        of_all: dict[int, list[Event]] = {}
         for number, block in enumerate(self._blocks):
             for event in block.events:
-                if isinstance(event, Event) and event.offset in objects:
-                    of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+                if isinstance(event, Event) and machine.on(event.opcode):
+                    if event.offset in objects:
+                        of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+                    elif any(each.of_all for each in machine.on(event.opcode)):
+                        of_all.setdefault(number, []).append(event)
         for events in of_objects.values():
             if not self._happens_once(machine, events):
-                yield [[*machine.steps(self._text, events.get(number, ()))] for number in range(len(self._blocks))]
+                concerned = {number: [*events.get(number, ()), *of_all.get(number, ())] for number in (*events, *of_all)}
+                ordered = {number: sorted(each, key=lambda event: event.offset) for number, each in concerned.items()}
+                yield [[*machine.steps(self._text, ordered.get(number, ()))] for number in range(len(self._blocks))]
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
         """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
         (number, (first, *others)), *more = events.items()
-        if others or more or machine.on(EXIT) or machine.is_wrong(machine.life.start, first.opcode):
+        may_end = machine.on(EXIT) or any(each.rule and each.of_all for each in machine.life.transitions)
+        if others or more or may_end or machine.is_wrong(machine.life.start, first.opcode):
             return False
         rank = self._rank.get(number, -1)
         return not any(start <= rank <= end for start, end in self._loops)
@@ -243,6 +250,8 @@ class _Machine:
         for each in self.counting(state, count, at):
             if each.adds < 0 and count > 1:
                 found |= {(state, count - 1), (state, count if count == most else count - 1)}
+            elif each.keeps:
+                found.add((each.to, count))
             elif each.to:
                 found.add((each.to, min((count if each.to == state else 0) + 1, most) if each.adds > 0 else 0))
         return found or {held}
@@ -393,6 +402,8 @@ class _Walk:
                         moved = path._replace(state=self._machine.life.start, since=())  # the rest is followed as if it were fixed
             elif transition.adds < 0 and len(path.since) > 1:
                 moved = path._replace(since=self._less(path.since, at), changed=path.changed | {at.offset})
+            elif transition.keeps:
+                moved = path._replace(state=transition.to)
             else:
                 since = (*path.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == path.state else (at,)
                 changed = path.changed | {at.offset} if self._machine.life.shared else path.changed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import uses_of
-from ptxmma.check.kernel_paths import ends_before_branches
+from ptxmma.check.kernel_paths import ends_before_branches, is_named
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import starts
@@ -32,6 +32,8 @@ _INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.
 _CHANGE = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;"
 _PUBLISH = "fence.proxy.tensormap::generic.release.gpu;"
 _ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"
+_RESULT = "st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 16;"
+_SENT, _READ = f"{_RESULT}\ncp.async.bulk.commit_group;", "cp.async.bulk.wait_group.read 0;"
 _TENSOR_COPY = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
 _POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p2, [tile], 0;\n@!%p2 bra poll;"
 _FIRST = ".reg .pred %p<3>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
@@ -50,6 +52,15 @@ RULES: Mapping[str, Rule] = {
         "Initialise it before the loop, or execute mbarrier.inval when all threads have finished with it.",
         f"{_INIT}\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n.reg .pred %p<3>;\n{_POLL}",
         f"{_INIT}\nmbarrier.inval.shared.b64 [tile];\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n.reg .pred %p<3>;\n{_POLL}",
+    ),
+    "reused-source": Rule(
+        "A thread waits for the group of a bulk copy before shared memory from which the copy reads is written again.",
+        "The copy is asynchronous. What it writes to global memory may be the first data, the second, or some of both. Reported is a copy "
+        "from the same address after stores and a fence.proxy.async: they have written what it reads.",
+        "Write cp.async.bulk.commit_group after the copy, and cp.async.bulk.wait_group.read in the same thread before the next stores; "
+        "where other threads store, a barrier follows the wait. With a ring of N buffers, N - 1 groups may go on.",
+        f"{_SENT}\n{_SENT}\n{_READ}",
+        f"{_SENT}\n{_READ}\n{_SENT}\n{_READ}",
     ),
     "stale-tensor-map": Rule(
         "A thread that changes a tensor map publishes and acquires it before it copies.",
@@ -113,8 +124,10 @@ def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Pl
 
     What an instruction with another address may bring back to the first state is left out.
     """
-    uses = [*uses_of(text, {word for each in life.transitions for word in each.on}, addresses)]
-    ends = [word.encode() for each in life.transitions if each.to == life.start for word in each.on]
+    naming = [each for each in life.transitions if not each.of_all]
+    named = uses_of(text, {word for each in naming for word in each.on}, addresses)
+    uses = [use for use in named if any(is_named(each, use.opcode) for each in naming)]
+    ends = [word.encode() for each in naming if each.to == life.start for word in each.on]
     vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
     known = [(use.offset, use.place) for use in uses if use.place is not None and not use.place.step]
     return {offset: place for offset, place in known if not any(other is None or other.meets(place) for other in vague)}
@@ -132,4 +145,5 @@ def _concerns(life: Lifecycle, text: bytes) -> bool:
 
 
 def _occurs(transition: Transition, text: bytes) -> bool:
-    return any(word.encode() in text for word in transition.on)
+    named = any(word.encode() in text for word in transition.on)
+    return named and all(modifier.encode() in text for modifier in transition.modifiers)

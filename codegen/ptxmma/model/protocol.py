@@ -63,7 +63,9 @@ class Transition(Entry, frozen=True, kw_only=True):
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
     counted: bool = False  # whether it happens only where more objects exist than the number that the instruction names
+    keeps: bool = False  # whether the objects stay as they are, where several may exist
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
+    of_all: bool = False  # whether it concerns every object, where each has a state of its own; otherwise the one that it names
     rule: Name = ""  # the rule of the checker that the instructions break
     text: Text
     source: Source

@@ -240,7 +240,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                         "on": _named,
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("modifiers", "adds", "counted", "full", "rule"),
+                    without=("modifiers", "adds", "counted", "keeps", "full", "of_all", "rule"),
                 ),
             }
             for life in protocol.lifecycles
