@@ -719,6 +719,7 @@ _SPEC = {
     "a word of PTX that means another": ("words.yaml", '"nvf4"', '"tf32"', r"words.yaml:\d+:\d+: the word 'tf32' is a word of PTX: leave it out"),
     "a word twice": ("words.yaml", '"nvf4"', '"mxfp4"', r"words.yaml:\d+:\d+: the word 'mxfp4' means something already: leave it out"),
     "a word that means nothing": ("words.yaml", 'means: ["kind::mxf4"', 'means: ["kind::mxf5"', r"words.yaml:\d+:\d+: no instruction has kind::mxf5"),
+    "words that no instruction has together": ("words.yaml", 'means: ["wgmma mma_async"]', 'means: ["wgmma ldmatrix"]', r"words.yaml:\d+:\d+: each word of 'wgmma ldmatrix' is one of PTX, but no instruction has them all: leave one out, or list them"),
     "a preference for no fact": ("words.yaml", 'fact: "dtype"', 'fact: "dtypes"', r"words.yaml:\d+:\d+: unknown fact 'dtypes'; known: "),
     "a preference for a value that nothing has": ("words.yaml", 'first: ["cta_group::1"]', 'first: ["cta_group::3"]', r"words.yaml:\d+:\d+: unknown cta_group 'cta_group::3'; known: cta_group::1, cta_group::2"),
     "a preference for no number": ("words.yaml", 'fact: "sparse", first: ["no"]', 'fact: "sparse"', r"words.yaml:\d+:\d+: sparse is no number: say first:"),
@@ -740,7 +741,9 @@ _SPEC = {
     "asynchronous without a wait": ("protocol.yaml", 'families: ["cp.async"]', 'families: ["mbarrier"]', r"cp_async.yaml:\d+:\d+: no protocol says how to wait for cp.async; add 'cp.async' to the families of one"),
     "a modifier that a transition's instruction lacks": ("protocol.yaml", 'modifiers: ["relaxed"], rule: "unpublished-barrier"', 'modifiers: ["relaxd"], rule: "unpublished-barrier"', r"protocol.yaml:\d+:\d+: unknown modifier of barrier.cluster.arrive 'relaxd'; known: .*relaxed"),
     "a modifier that a pairing's instruction lacks": ("protocol.yaml", 'modifiers: ["mbarrier"], needs: ["mbarrier.test_wait"', 'modifiers: ["mbarier"], needs: ["mbarrier.test_wait"', r"protocol.yaml:\d+:\d+: unknown modifier of cp.async.bulk 'mbarier'; known: .*mbarrier"),
-    "a fault that check has no rule for": ("protocol.yaml", 'rule: "relinquished-permit"', 'rule: "relinquished-permits"', r"protocol.yaml:\d+:\d+: unknown rule of ptxmma check 'relinquished-permits'; known: .*relinquished-permit"),
+    "a fault that check has no rule for": ("protocol.yaml", 'rule: "relinquished-permit"', 'rule: "relinquished-permits"', r"protocol.yaml:\d+:\d+: ptxmma check has no rule 'relinquished-permits' about lifecycles; allowed: .*relinquished-permit"),
+    "a fault of a lifecycle that check finds without one": ("protocol.yaml", 'rule: "tensor-memory-exhausted"', 'rule: "bank-conflict"', r"protocol.yaml:\d+:\d+: ptxmma check has no rule 'bank-conflict' about lifecycles; allowed: .*freed-in-use, .*unwaited-copy"),
+    "a fault of a pairing that is one of lifecycles": ("protocol.yaml", 'rule: "wrong-byte-count"', 'rule: "freed-in-use"', r"protocol.yaml:\d+:\d+: ptxmma check has no rule 'freed-in-use' about pairings; allowed: .*unmatched-mbarrier"),
     "two states after one": ("protocol.yaml", '{states: ["changed"], on: ["tensormap.cp_fenceproxy"]', '{states: ["changed"], on: ["fence.proxy.tensormap::generic.release"]', r"protocol.yaml:\d+:\d+: fence.proxy.tensormap::generic.release leads from changed to two states; see also"),
     "full of nothing": ("protocol.yaml", '{states: ["relinquished"], on: ["tcgen05.alloc"], rule', '{states: ["relinquished"], on: ["tcgen05.alloc"], full: true, rule', r"protocol.yaml:\d+:\d+: full is for a fault in a lifecycle in which a transition adds objects"),
     "a transition of all objects of which none has a state": ("protocol.yaml", '{states: ["relinquished"], on: ["tcgen05.alloc"], rule', '{states: ["relinquished"], on: ["tcgen05.alloc"], of_all: true, rule', r"protocol.yaml:\d+:\d+: of_all is for a lifecycle in which each object has a state"),
@@ -752,6 +755,8 @@ _SPEC = {
     "an element of another width": ("tensor_maps.yaml", 'elements: ["e2m1", "u4", "s4"]', 'elements: ["e2m1", "u4", "s8"]', r"tensor_maps.yaml:\d+:\d+: s8 has 8 bits, and CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B has elements of 4"),
     "a swizzle that loses bytes": ("tensor_maps.yaml", '(address >> 7) % 2 << 6)"', '(address >> 6) % 2 << 6)"', r"tensor_maps.yaml:\d+:\d+: swizzle 128B_ATOM_64B: .* does not lead back when it is applied twice"),
     "a rule of tensor maps about nothing": ("tensor_maps.yaml", 'need: "1 <= rank <= 5"', 'need: "1 <= 5"', r"tensor_maps.yaml:\d+:\d+: '1 <= 5' reads no number of a tensor map; known: rank"),
+    "a rule of tensor maps that divides by 0": ("tensor_maps.yaml", 'need: "shape % 128 == 0"', 'need: "shape % (128 - 128) == 0"', r"tensor_maps.yaml:58:\d+: 128 - 128 may be 0, and divides here; allowed: a number from 1 on, bits, largest_box, padded_box, alignment"),
+    "a rule of tensor maps that divides by what may be 0": ("tensor_maps.yaml", 'need: "stride % 32 == 0"', 'need: "stride % unit == 0"', r"tensor_maps.yaml:61:\d+: unit may be 0, and divides here; allowed: a number from 1 on, bits"),
     "a sparse product without a pattern": ("sparsity.yaml", '"tcgen05.mma.ws.sp"], kind: "kind::tf32"}', '"tcgen05.mma.sp"], kind: "kind::tf32"}', r"tcgen05_mma_ws.yaml:\d+:\d+: no entry of granularities covers tcgen05.mma.ws.sp\S+tf32 with"),
 }  # fmt: skip
 

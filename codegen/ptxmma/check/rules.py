@@ -53,3 +53,8 @@ FINDERS = (
 )
 #: Every rule by its code.
 RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in finder.RULES.items()))
+#: The rules that the parts of a spec's protocols may name: what finds them follows that part.
+OF_PROTOCOLS: Mapping[str, frozenset[str]] = {
+    "lifecycles": frozenset().union(*(finder.RULES for finder in (lifecycles, proxies, tensor_kernels, thread_orders))),
+    "pairings": frozenset(counterparts.RULES),
+}

@@ -86,6 +86,11 @@ def names(tree: ast.expr) -> dict[str, int]:
     return columns
 
 
+def divisors(tree: ast.expr) -> list[ast.expr]:
+    """The parts of a formula by which it divides."""
+    return [node.right for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod))]
+
+
 def placeholders(template: str) -> list[str]:
     """The names in braces in a template such as ``"a_row_b{bits}"``."""
     return [name for _, name, _, _ in string.Formatter().parse(template) if name]

@@ -79,7 +79,7 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
         for rank, meaning in enumerate(meanings):
-            for instruction, places in _having(catalog, meaning, begun=begun):
+            for instruction, places in having_all(catalog, meaning, begun=begun):
                 found.setdefault(instruction, Match(instruction, rank, tuple(places), meaning))
         if spelling and any(_is_misspelt(match) for match in found.values()):
             return []
@@ -204,8 +204,8 @@ def _meanings(spec: Spec, words: Words) -> list[Words]:
     return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
 
 
-def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
-    """The instructions that have all of some words, each with the places of the words in its spelling."""
+def having_all(catalog: Catalog, words: Words, *, begun: bool = False) -> Iterator[tuple[Instruction, list[int]]]:
+    """The instructions that have all of some words, or of what they begin, each with the places of the words in its spelling."""
     spec = catalog.database.spec
 
     def may_have(entry: InstructionSet) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.spellings import hint_values
-from ptxmma.catalog.instructions.words import FACTS, vocabulary
+from ptxmma.catalog.instructions.words import FACTS, having_all, vocabulary, words_of
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.instruction_rules import modifiers_of
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Statement, Version
+from ptxmma.model import Database, Statement, Version
 from ptxmma.model.protocol import Counterpart, Transition
 
 #: The end of a kernel, as a transition names it.
@@ -61,6 +62,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def words(context: RuleContext) -> Iterator[Problem]:
     """People's words that name nothing or are there twice, and preferences for facts that no instruction has."""
     spec, known = context.spec, vocabulary(context.spec)
+    catalog = Catalog(Database(spec=spec, layouts=()))
     seen: set[str] = set()
     for index, entry in enumerate(spec.words):
         for word in entry.names:
@@ -71,6 +73,9 @@ def words(context: RuleContext) -> Iterator[Problem]:
         for number, meaning in enumerate(entry.means):
             if unknown := [word for word in meaning.split() if word.lower() not in known]:
                 yield Problem(context.at("words", index, "means", number), f"no instruction has {listed(unknown)}")
+            elif len(meant := words_of(meaning)) > 1 and next(having_all(catalog, meant), None) is None:
+                text = f"each word of {meaning!r} is one of PTX, but no instruction has them all: leave one out, or list them as meanings"
+                yield Problem(context.at("words", index, "means", number), text)
     facts = {*FACTS, "name"}.union(*(entry.qualifiers for entry in spec.instructions))
     for index, preference in enumerate(spec.preferences):
         for key in ("fact", "among"):
@@ -272,18 +277,20 @@ def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def rules_of_check(context: RuleContext) -> Iterator[Problem]:
-    """Rules of the checker that do not exist."""
-    from ptxmma.check.rules import RULES  # the checker is large, and the other rules need none of it
+    """Rules of the checker that do not exist, or that the checker does not find by following the protocol's part that names them."""
+    from ptxmma.check.rules import OF_PROTOCOLS, RULES  # the checker is large, and the other rules need none of it
 
-    spec, what = context.spec, "rule of ptxmma check"
+    spec = context.spec
     for index, message in enumerate(spec.messages):
-        yield from context.known(what, message.rules, RULES, "messages", index, "rules")
+        yield from context.known("rule of ptxmma check", message.rules, RULES, "messages", index, "rules")
     for number, protocol in enumerate(spec.protocols):
-        for index, life in enumerate(protocol.lifecycles):
-            for place, each in enumerate(life.transitions):
-                at = ("protocols", number, "lifecycles", index, "transitions", place, "rule")
-                yield from context.known(what, filter(None, [each.rule]), RULES, *at)
-        for index, pairing in enumerate(protocol.pairings):
-            for key in ("needs", "counts"):
-                for place, one in enumerate(getattr(pairing, key)):
-                    yield from context.known(what, [one.rule], RULES, "protocols", number, "pairings", index, key, place, "rule")
+        for section, lists in (("lifecycles", ["transitions"]), ("pairings", ["needs", "counts"])):
+            for index, part in enumerate(getattr(protocol, section)):
+                for name in lists:
+                    for place, each in enumerate(getattr(part, name)):
+                        if each.rule and each.rule not in OF_PROTOCOLS[section]:
+                            at = context.at("protocols", number, section, index, name, place, "rule")
+                            text = (
+                                f"ptxmma check has no rule {each.rule!r} about {section}; allowed: {listed(sorted(OF_PROTOCOLS[section]))}"
+                            )
+                            yield Problem(at, text)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
-from ptxmma.matrices.shared.box_rules import NAMES
+from ptxmma.matrices.shared.box_rules import NAMES, POSITIVE
 from ptxmma.model import TensorMaps, formula
 
 
@@ -30,6 +31,11 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 yield from context.known("name", names, known, *place, part)
                 if not names:
                     yield Problem(context.at(*place, part), f"{text!r} reads no number of a tensor map; known: {listed(known)}")
+                for divisor in formula.divisors(formula.parse(text)):
+                    written, here = ast.unparse(divisor), context.at(*place, part)
+                    if written not in POSITIVE and not (written.isdecimal() and int(written)):
+                        message = f"{written} may be 0, and divides here; allowed: a number from 1 on, {listed(POSITIVE)}"
+                        yield Problem(here._replace(column=here.column + divisor.col_offset), message)
         yield from context.known("name", formula.placeholders(rule.text), known, *place, "text")
     swizzles = [mode.name for mode in memory.swizzles] if memory else []
     for index, swizzle in enumerate(maps.swizzles):

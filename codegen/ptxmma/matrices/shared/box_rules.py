@@ -33,6 +33,8 @@ NAMES = {
     "stride": ("i", "stride"),
     "pixel": ("i", "shape", "lower", "upper", "at", "offset"),
 }
+#: The numbers that are never 0, so that rules may divide by them.
+POSITIVE = ("bits", "largest_box", "padded_box", "alignment")
 #: The name in rules of one entry of an argument that is a list.
 _ONE = {"strides": "stride", "element_strides": "step", "offsets": "offset"}
 #: Values farther away than the largest extent of a box are not offered.
