@@ -12,7 +12,15 @@ from ptxmma import paths
 from shown_sessions import is_shown, printed, sessions
 
 #: Pages with sessions that have a test of their own, or need what is not installed.
-_ELSEWHERE = {"docs/agents.rst", "docs/corpus.rst", "docs/index.rst", "docs/outputs.rst", "docs/peers.rst", "docs/verify.rst"}
+_ELSEWHERE = {
+    "docs/agents.rst",
+    "docs/corpus.rst",
+    "docs/editors.rst",
+    "docs/index.rst",
+    "docs/outputs.rst",
+    "docs/peers.rst",
+    "docs/verify.rst",
+}
 
 
 def test_every_page_with_sessions_is_known(root: Path) -> None:

@@ -110,21 +110,23 @@ class Checker:
             refuse_binary(head)
             yield from self._parts(itertools.chain([head], chunks), name, language or language_of_text(head))
 
-    def parts(self, stream: Stream, file: str) -> Iterator[Findings]:
+    def parts(self, stream: Stream, file: str, language: str = "") -> Iterator[Findings]:
         """Check a stream as :meth:`check_stream` does, and yield the findings of each function when it is read.
 
-        A stream whose name does not say its language is PTX.
+        A stream is PTX where neither the language nor its name says another.
         """
-        yield from self._parts(as_utf8(_chunks(stream)), file, language_named(file) or "ptx")
+        yield from self._parts(as_utf8(_chunks(stream)), file, language or language_named(file) or "ptx")
+
+    def functions(self, chunks: Iterable[bytes], language: str) -> Iterator[Function]:
+        """The functions of a source in a language, one after the other, as they are checked."""
+        if language == "ptx":
+            return functions(chunks, self._opcodes)
+        from ptxmma.ptx import inline_assembly  # PTX does not need the readers of other languages
+
+        return inline_assembly.functions(chunks, language, self._opcodes, self._spec)
 
     def _parts(self, chunks: Iterable[bytes], file: str, language: str) -> Iterator[Findings]:
-        if language == "ptx":
-            parts = functions(chunks, self._opcodes)
-        else:
-            from ptxmma.ptx import inline_assembly  # PTX does not need the readers of other languages
-
-            parts = inline_assembly.functions(chunks, language, self._opcodes, self._spec)
-        for function in parts:
+        for function in self.functions(chunks, language):
             findings = self.check_function(function, file)
             del function  # before the next one is read
             if findings.instructions or findings.uncovered or findings.findings or findings.hidden:

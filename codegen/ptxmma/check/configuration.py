@@ -129,10 +129,14 @@ class _Project(msgspec.Struct, frozen=True):
     tool: _Tools = msgspec.field(default_factory=_Tools)
 
 
-def configuration(folder: Path) -> Configuration:
+def configuration(folder: Path, within: Path | None = None) -> Configuration:
     """The configuration for a folder: the nearest file's, in it or in a folder around it.
 
     ``ptxmma.toml`` goes before ``pyproject.toml``, which counts if it has a table ``[tool.ptxmma]``.
+
+    Args:
+        folder: the folder.
+        within: the folder below which files are read, links followed; None for all.
 
     Raises:
         ConfigurationError: a file cannot be read, is not TOML, or has something unknown.
@@ -140,6 +144,8 @@ def configuration(folder: Path) -> Configuration:
     for place in (folder, *folder.parents):
         for name in ("ptxmma.toml", "pyproject.toml"):
             file = place / name
+            if within is not None and not file.resolve().is_relative_to(within):
+                continue
             if file.is_file() and (tool := _read(file)) is not None:
                 return Configuration(tool.check, place)
     return Configuration(Selection(), folder)

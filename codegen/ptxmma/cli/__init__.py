@@ -23,6 +23,8 @@ _EXTRAS = {
     "yaml": "generate",
     "jsonschema": "generate",
     "jinja2": "generate",
+    "pygls": "lsp",
+    "lsprotocol": "lsp",
     "mcp": "mcp",
 }
 
@@ -31,7 +33,7 @@ _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
 VERBS = (
     "list", "show", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "export", "diff", "generate",
-    "validate", "mcp", "skill",
+    "validate", "lsp", "mcp", "skill",
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ A tool is a verb: its parameters are the options of the verb, and its answer is 
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,23 +12,20 @@ from typing import Any, NamedTuple
 import click
 
 from ptxmma.cli.command import Command, NamedNumbers
+from ptxmma.cli.served import RefusedError, printed, refuse_large, within
 
 #: The verbs that answer questions, without the ones that write files or show pages.
 _VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "check")
 #: Options that read or write files, or change the form for another reader.
 _LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero"}
-#: Bytes of a document, and characters of an answer.
-_MOST_READ, _MOST_SAID = 20_000_000, 40_000
+#: Characters of an answer.
+_MOST_SAID = 40_000
 #: The first text that an agent reads.
 _INSTRUCTIONS = """\
 Facts about NVIDIA's PTX matrix instructions and the copies that feed them.  Name an instruction in words: m16n8k16 bf16, or
 tcgen05.ld 32x32b x64.  show prints its operands and targets, layout the thread that holds an element.  check judges PTX and inline
 assembly."""
 _JSON_TYPES = {"integer": "integer", "boolean": "boolean", "float": "number"}
-
-
-class RefusedError(Exception):
-    """A request that is not answered; the message says why, and what is allowed."""
 
 
 class Tool(NamedTuple):
@@ -147,23 +143,14 @@ def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> str:
     Raises:
         RefusedError: the verb refuses the request, or the request leaves the folder or names too large a document.
     """
-    from click.testing import CliRunner
-
-    from ptxmma.cli import main
-
     given, source = dict(given), ""
     if tool.arguments == ["check"]:
         source, files = _document(given.pop("code", None), given.pop("file", None), folder)
         line = [*tool.line(given), *files]
     else:
         line = tool.line(given)
-    result = CliRunner().invoke(main, line, input=source)
-    gc.unfreeze()  # ``check`` freezes what it made: a server goes on
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise RefusedError(f"{type(result.exception).__name__}: {result.exception}")
-    said = result.stderr + result.stdout
-    if result.exit_code > 1:  # 1 means a finding
-        raise RefusedError(said.partition("Error: ")[2].strip() or said.strip())
+    output = printed(line, source)
+    said = output.messages + output.answer
     if len(said) > _MOST_SAID:
         cut = said[:_MOST_SAID].rpartition("\n")[0]
         return f"{cut}\n... {len(said) - len(cut)} more characters: narrow the question\n"
@@ -175,17 +162,11 @@ def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]
     if isinstance(code, str) == isinstance(file, str):
         raise RefusedError("give code, or file")
     if isinstance(code, str):
-        size, source, files = len(code.encode()), code, ["-"]
-    else:
-        path = (folder / str(file)).resolve()
-        if not path.is_relative_to(folder):
-            raise RefusedError(f"{file} is outside of the folder that the server reads")
-        if not path.is_file():
-            raise RefusedError(f"{file} is not a file below the folder that the server reads")
-        size, source, files = path.stat().st_size, "", [str(path)]
-    if size > _MOST_READ:
-        raise RefusedError(f"the document has {size:,} bytes; at most {_MOST_READ:,} are read: check it with the command")
-    return source, files
+        refuse_large(len(code.encode()))
+        return code, ["-"]
+    path = within(folder, str(file))
+    refuse_large(path.stat().st_size)
+    return "", [str(path)]
 
 
 @click.command("mcp", cls=Command)
