@@ -68,6 +68,11 @@ KERNELS = {
         (_COPY, _COMMIT, _WAIT, _FENCE, _WGMMA, _DONE),
     ),
     "a bulk copy without a fence after the stores": ("missing-proxy-fence", (_FENCE, _STORE, _OUT, _READ), (_STORE, _FENCE, _OUT, _READ)),
+    "a fence of another space": (
+        "missing-proxy-fence",
+        (_STORE, "fence.proxy.async.global;", _OUT, _READ),
+        (_STORE, "fence.proxy.async;", _OUT, _READ),
+    ),
     "a fence after the barrier, in the thread that copies": (
         "missing-proxy-fence",
         (_FIRST, _MATRIX, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, "on:"),

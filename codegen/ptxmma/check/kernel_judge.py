@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import costs, flow
+from ptxmma.check.alignment import Alignment
+from ptxmma.check.clusters import Clusters
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
+from ptxmma.check.executions import Executions
 from ptxmma.check.kernel_paths import KernelPaths, words_of
 from ptxmma.check.proxies import Proxies
+from ptxmma.check.register_pools import RegisterPools
 from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_orders import ThreadOrders
@@ -34,10 +38,15 @@ class KernelJudge:
         self._protocol = flow.protocol(catalog)
         self._tensors = TensorKernels(catalog)
         self._proxies = Proxies(catalog)
+        self._alignment = Alignment(catalog)
+        self._clusters = Clusters(catalog)
+        self._executions = Executions(catalog)
+        self._pools = RegisterPools(catalog.database.spec)
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
-        self._words = words_of(life for protocol in protocols for life in protocol.lifecycles)
+        words = words_of(life for protocol in protocols for life in protocol.lifecycles)
+        self._words = tuple(sorted({*words, *self._executions.words}))
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -60,7 +69,11 @@ class KernelJudge:
             addresses = Addresses(function.text, registers)
             yield from self._orders.of_kernel(function, paths, addresses)
             yield from self._counterparts.of_kernel(function, addresses)
-        bits = RegisterBits(function.text, function.passed)
+            yield from self._executions.of_kernel(function, paths)
+            yield from self._pools.of_kernel(function, paths)
+        bits = RegisterBits(function.text, function.passed, function.registers.variable)
+        yield from self._alignment.of_kernel(function, bits)
+        yield from self._clusters.of_kernel(function, opcodes, bits)
         yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
         if paths.unfollowed:

@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
-from ptxmma.ptx.conditions import ALL_THREADS, Condition, Predicates, common, contradicts, joined, predicate_before
+from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
+from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
     from ptxmma.model import Counterpart, Lifecycle, Transition
@@ -99,6 +100,20 @@ class _Step(NamedTuple):
     predicate: bytes
 
 
+class Reached(NamedTuple):
+    """An instruction that lifecycles name, and the threads that may come to it.
+
+    Attributes:
+        offset: its place.
+        opcode: its opcode.
+        threads: a mask of the threads that may execute it.
+    """
+
+    offset: int
+    opcode: bytes
+    threads: int
+
+
 class KernelPaths:
     """The paths through a kernel, found out when they are asked for.
 
@@ -165,6 +180,32 @@ class KernelPaths:
                 self.unfollowed.add(machine.life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
 
+    def reached(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
+        """The instructions of the words that can be reached, with the threads that may execute them; none where paths are not followed.
+
+        Args:
+            threads_of: a mask of the threads in which a predicate may hold.
+        """
+        try:
+            entered = [0] * len(self._blocks)
+        except NotFollowedError:
+            return []
+        entered[0], waiting = ALL_THREADS, [0]
+        while waiting:
+            number = waiting.pop()
+            for way in self._ways[number]:
+                going = entered[number] & threads_of(way.predicate)
+                if way.after >= 0 and going & ~entered[way.after]:
+                    entered[way.after] |= going
+                    waiting.append(way.after)
+        found: list[Reached] = []
+        for threads, block in zip(entered, self._blocks, strict=True):
+            for event in block.events if threads else ():
+                if isinstance(event, Event):
+                    predicate = predicate_before(self._text, event.offset) if event.predicated else b""
+                    found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
+        return found
+
     def _misuses_of(
         self, machine: _Machine, size: Callable[[int], int | None], capacity: int, objects: Mapping[int, Hashable]
     ) -> list[Misuse]:
@@ -225,7 +266,11 @@ class _Machine:
         """The transitions that an instruction makes in any state."""
         found = self._transitions.get(opcode)
         if found is None:
-            found = self._transitions[opcode] = [each for each in self.life.transitions if is_named(each, opcode)]
+            found = self._transitions[opcode] = [
+                each
+                for each in self.life.transitions
+                if is_named(each, opcode) and not any(has_modifier(opcode, name) for name in each.without)
+            ]
         return found
 
     def made(self, state: str, opcode: bytes) -> list[Transition]:
@@ -540,7 +585,9 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], 
 
 def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:
     """Return whether a part of a protocol names an instruction."""
-    if not any(starts(opcode, word.encode()) for word in each.on):
-        return False
-    parts = opcode.split(b".")
-    return all(any(part.split(b"::")[0] == name.encode() or part == name.encode() for part in parts) for name in each.modifiers)
+    return any(starts(opcode, word.encode()) for word in each.on) and all(has_modifier(opcode, name) for name in each.modifiers)
+
+
+def has_modifier(opcode: bytes, name: str) -> bool:
+    """Return whether an opcode has a modifier, with or without more after ``::``."""
+    return any(part == name.encode() or part.split(b"::")[0] == name.encode() for part in opcode.split(b"."))

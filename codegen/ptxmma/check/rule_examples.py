@@ -50,6 +50,13 @@ def tensor_kernel(*lines: str) -> str:
     return _TENSOR_KERNEL + "".join(f"    {row}\n" for line in (*lines, "ret;") for row in line.split("\n")) + "}\n"
 
 
+def cluster_kernel(*lines: str) -> str:
+    """An example as a module whose kernel runs in clusters of two thread blocks."""
+    frame = _FRAME.replace("kernel()", "kernel()\n    .reqnctapercluster 2, 1, 1")
+    frame = frame.replace("tile[512];", "tile[512];\n    .shared .align 8 .b8 bar[8];")
+    return frame + "".join(f"    {line}\n" for line in (*lines, "ret;")) + "}\n"
+
+
 def module(example: str) -> str:
     """An example as a module that can be checked."""
     if example.startswith((".version", "__device__")):

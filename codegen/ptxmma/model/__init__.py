@@ -43,7 +43,20 @@ from ptxmma.model.memory import (
     Swizzle,
 )
 from ptxmma.model.message import Message
-from ptxmma.model.protocol import ByteCount, Counterpart, Definition, Lifecycle, Ordering, Pairing, Protocol, ProxyAccess, Step, Transition
+from ptxmma.model.protocol import (
+    ByteCount,
+    Counterpart,
+    Definition,
+    Issuer,
+    Lifecycle,
+    Ordering,
+    Pairing,
+    Pool,
+    Protocol,
+    ProxyAccess,
+    Step,
+    Transition,
+)
 from ptxmma.model.register_layout import COPY, WINDOW, Case, Cases, RegisterLayout, Stated
 from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity

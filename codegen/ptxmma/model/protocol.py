@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ptxmma.model.fields import SOME, Entry, Name, Source, Text, Token, like
+from ptxmma.model.fields import SOME, Entry, Name, Positive, Source, Text, Token, like
 
 
 class Step(Entry, frozen=True, kw_only=True):
@@ -43,6 +43,7 @@ class Issuer(Entry, frozen=True, kw_only=True):
     instructions: Annotated[tuple[Name, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
     alone: Text  # the threads in one thread block: "one warp"
     pair: Text = ""  # the threads in a pair of thread blocks: "one warp of each"
+    both: tuple[Token, ...] = ()  # modifiers with which both thread blocks of a pair execute them: ("cta_group::2",)
     text: Text
     source: Source
 
@@ -60,6 +61,7 @@ class Transition(Entry, frozen=True, kw_only=True):
     states: Annotated[tuple[Name, ...], SOME]  # the states in which it happens: ("allocated",)
     on: Annotated[tuple[Name, ...], SOME]  # the instructions, or "exit": ("tcgen05.dealloc",)
     modifiers: tuple[Token, ...] = ()  # modifiers that the instructions have, with or without more after "::": ("bulk_group",)
+    without: tuple[Token, ...] = ()  # modifiers that they lack: ("global",)
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
     counted: bool = False  # whether it happens only where more objects exist than the number that the instruction names
@@ -113,6 +115,18 @@ class Pairing(Entry, frozen=True, kw_only=True):
     counts: tuple[ByteCount, ...] = ()
 
 
+class Pool(Entry, frozen=True, kw_only=True):
+    """Registers that the warps of a thread block give up and take."""
+
+    takes: Name  # the instruction that waits until there are enough; its operand is the number for each thread: "setmaxnreg.inc"
+    gives: Name  # the instruction that gives some up: "setmaxnreg.dec"
+    size: Positive  # registers of a multiprocessor
+    granule: Positive  # each thread has a multiple of so many at launch
+    rule: Name  # the rule of the checker that asking for more breaks
+    text: Text
+    source: Source
+
+
 class ProxyAccess(Entry, frozen=True, kw_only=True):
     """The proxy of an access to memory."""
 
@@ -134,5 +148,6 @@ class Protocol(Entry, frozen=True, kw_only=True):
     same: tuple[SameQualifier, ...] = ()
     lifecycles: tuple[Lifecycle, ...] = ()
     pairings: tuple[Pairing, ...] = ()
+    pools: tuple[Pool, ...] = ()
     others: tuple[Name, ...] = ()  # instructions of transitions that the spec does not have: ("bar",)
     source: Source

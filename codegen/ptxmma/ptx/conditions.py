@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks, Write
 
 #: A comparison of the values that tell paths apart.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
@@ -35,10 +36,6 @@ _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
-#: An instruction that writes a register: its opcode, the register's place in the first operand, and the other operands.
-_Write = tuple[bytes, int, bytes]
-#: A mask of all threads.
-ALL_THREADS = -1
 
 
 class Value(NamedTuple):
@@ -171,9 +168,7 @@ class Predicates:
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._values: dict[bytes, Value] = {}
-        self._count = thread_values.threads_of(text)
-        self._numbers: dict[bytes, list[int] | None] = {}  # of the threads
-        self._masks: dict[tuple[bytes, int], int] = {}  # by the predicate and the mask of what is not known
+        self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
         self._conditions: dict[bytes, Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
@@ -194,14 +189,14 @@ class Predicates:
                 return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, *threads)
         return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, *threads)
 
-    def writes(self, name: bytes) -> list[_Write]:
+    def writes(self, name: bytes) -> list[Write]:
         """The instructions that write a register: their opcodes, the register's place in the first operand, and the other operands."""
         return self._writes.get(name, [])
 
     @functools.cached_property
-    def _writes(self) -> dict[bytes, list[_Write]]:
+    def _writes(self) -> dict[bytes, list[Write]]:
         """The instructions that write each register."""
-        writes: dict[bytes, list[_Write]] = {}
+        writes: dict[bytes, list[Write]] = {}
         for opcode, target, operands in _WRITES.findall(self._text):
             for place, name in enumerate(_words_of(target)):
                 writes.setdefault(name, []).append((opcode, place, operands))
@@ -220,43 +215,15 @@ class Predicates:
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
-        return self._mask(predicate, ALL_THREADS)
+        return self._masks.threads(predicate)
 
     def surely(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate holds, whatever is not known of it."""
-        return self._mask(predicate, 0)
+        return self._masks.surely(predicate)
 
-    def _mask(self, predicate: bytes, unknown: int) -> int:
-        """A mask of the threads in which a predicate holds, if one that is not known does in the threads of another mask."""
-        if not predicate:
-            return ALL_THREADS
-        if (predicate, unknown) not in self._masks:
-            self._masks[predicate, unknown] = unknown  # for a predicate that is computed from itself
-            self._masks[predicate, unknown] = self._joint(predicate.lstrip(b"!"), unknown, holds=not predicate.startswith(b"!"))
-        return self._masks[predicate, unknown]
-
-    def _joint(self, name: bytes, unknown: int, *, holds: bool) -> int:
-        numbers = self._numbers_of(name)
-        if numbers is not None:
-            return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
-        writes = self.writes(name)
-        if len(writes) != 1 or writes[0][0] not in (b"and.pred", b"or.pred"):
-            return unknown
-        masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
-        return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
-
-    def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
-        """The numbers of a register, or of a constant, in the threads; None where they are not known."""
-        if name not in self._numbers:
-            self._numbers[name] = None  # for a value that is computed from itself
-            writes = self.writes(name)
-            if not writes:
-                self._numbers[name] = thread_values.constant(name, self._count)
-            elif len(writes) == 1 and not writes[0][1] and depth < _DEEPEST:
-                opcode, _, rest = writes[0]
-                operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
-                self._numbers[name] = thread_values.result(opcode, operands)
-        return self._numbers[name]
+    def masks(self, register: bytes, count: int) -> ThreadMasks:
+        """Masks by another special register, or by the same one with an elected thread."""
+        return ThreadMasks(self.writes, register, count, elects=True)
 
     def _value(self, name: bytes, depth: int) -> Value:
         value = self._values.get(name)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from ptxmma.ptx import literals
+from ptxmma.ptx.variables import Variable
 
 _WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\}|[\w$%|]+)\s*[,)]([^;]*)")
 _REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
@@ -25,6 +26,8 @@ _COMPUTED = [
         rb"and\.b",
         rb"add\.[us]",
         rb"shl\.b",
+        rb"mul\.(?:lo|wide)\.[us]",
+        rb"mad\.(?:lo|wide)\.[us]",
         rb"shr\.[bu]",
         rb"bfi\.b",
         rb"selp\.[bsu]",
@@ -32,7 +35,9 @@ _COMPUTED = [
     )
 ]
 _WORDS = re.compile(rb"[\w$%]+")
-_OPCODE = re.compile(rb"((?:mov|or|and|add|shl|bfi|selp)(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)")
+_OPCODE = re.compile(
+    rb"((?:mov|or|and|add|shl|bfi|selp|(?:mul|mad)\.(?:lo|wide))(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)"
+)
 _Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
@@ -83,6 +88,11 @@ class Bits(NamedTuple):
 
 
 _UNKNOWN = Bits(0, (1 << 64) - 1)
+_Variables = Callable[[bytes], Variable | None]
+
+
+def _no_variable(_: bytes, /) -> None:
+    """No variable, whatever the name is."""
 
 
 class KnownBits:
@@ -93,11 +103,12 @@ class KnownBits:
     Args:
         text: the function's text.
         passed: the numbers that registers have at first, by their names.
+        variable_of: the variable that a name means, or None.
         guess: whether to take only the instructions that are followed for writes, which is faster: no bit that is known is unknown then.
     """
 
-    def __init__(self, text: bytes, passed: Mapping[bytes, int], *, guess: bool = False) -> None:
-        self._passed = passed
+    def __init__(self, text: bytes, passed: Mapping[bytes, int], variable_of: _Variables = _no_variable, *, guess: bool = False) -> None:
+        self._passed, self._variable_of = passed, variable_of
         self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
         for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
             target = write[1]
@@ -117,6 +128,11 @@ class KnownBits:
             known = self._known[operand] = self._computed(operand)
         return known
 
+    def _address(self, name: bytes) -> Bits:
+        """The address of a variable, whose alignment clears its lowest bits."""
+        variable = self._variable_of(name)
+        return _UNKNOWN if variable is None else Bits(0, _UNKNOWN.unknown & -(variable.alignment & -variable.alignment))
+
     def writers(self, name: bytes) -> list[bytes]:
         """The opcodes of the instructions that have a register for their first operand, or in it."""
         return [opcode for opcode, _, _ in self._writes.get(name, ())]
@@ -125,7 +141,7 @@ class KnownBits:
         writes = self._writes.get(operand)
         if writes is None:
             number = self._passed[operand] if operand in self._passed else literals.integer(operand)
-            return _UNKNOWN if number is None else Bits(number).within(64)
+            return self._address(operand) if number is None else Bits(number).within(64)
         if self._depth >= _DEEPEST:
             return _UNKNOWN
         self._depth += 1
@@ -147,7 +163,8 @@ class KnownBits:
         operands = rest.split(b",")
         if len(operands) != _OPERANDS.get(what, 2):
             return _UNKNOWN
-        return _MADE[what](*[self.of(operand.strip()).within(width) for operand in operands]).within(width)
+        made = _MADE[what](*[self.of(operand.strip()).within(width) for operand in operands]).within(width)
+        return made if not what.endswith(b"wide") else Bits(made.value, made.unknown | _UNKNOWN.unknown << width & _UNKNOWN.unknown)
 
     def _packed(self, operand: bytes, width: int) -> Bits:
         """A register, a constant, or a list that is joined, the lowest first."""
@@ -164,18 +181,19 @@ class RegisterBits:
     Args:
         text: the function's text.
         passed: the numbers that registers have at first, by their names.
+        variable_of: the variable that a name means, or None.
     """
 
-    def __init__(self, text: bytes, passed: Mapping[bytes, int]) -> None:
-        self._text, self._passed = text, passed
+    def __init__(self, text: bytes, passed: Mapping[bytes, int], variable_of: _Variables = _no_variable) -> None:
+        self._arguments = text, passed, variable_of
 
     @functools.cached_property
     def _known(self) -> KnownBits:
-        return KnownBits(self._text, self._passed)
+        return KnownBits(*self._arguments)
 
     @functools.cached_property
     def _guessed(self) -> KnownBits:
-        return KnownBits(self._text, self._passed, guess=True)
+        return KnownBits(*self._arguments, guess=True)
 
     def doubts(self, about: Callable[[KnownBits], Iterator[_Doubt]]) -> Iterator[_Doubt]:
         """The doubts about the registers.
@@ -197,6 +215,17 @@ def _shifted(number: Bits, places: Bits, sign: int) -> Bits:
     return _UNKNOWN if places.unknown else number.shifted(sign * min(places.value, 64))
 
 
+def _multiplied(one: Bits, other: Bits, added: Bits | None = None) -> Bits:
+    """The product with a known number, and a number that is added; both modulo a power of two that the caller knows."""
+    if one.unknown:
+        one, other = other, one
+    if one.unknown:
+        return _UNKNOWN
+    places = [place for place in range(one.value.bit_length()) if one.value >> place & 1]
+    parts = [other.shifted(place) for place in places] + ([added] if added is not None else [])
+    return functools.reduce(Bits.plus, parts, Bits(0))
+
+
 def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
     if first.unknown or length.unknown:
         return _UNKNOWN
@@ -205,7 +234,7 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
 
 
 #: The number of operands beside the result, for instructions that have another number than two.
-_OPERANDS = {b"bfi": 4, b"selp": 3}
+_OPERANDS = {b"bfi": 4, b"selp": 3, b"mad.lo": 3, b"mad.wide": 3}
 #: The results of instructions, as functions of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
@@ -215,6 +244,7 @@ _MADE: dict[bytes, Callable[..., Bits]] = {
     b"shr": functools.partial(_shifted, sign=-1),
     b"bfi": _inserted,
     b"selp": lambda one, other, _: one.either(other),
+    **dict.fromkeys((b"mul.lo", b"mul.wide", b"mad.lo", b"mad.wide"), _multiplied),
 }
 
 

@@ -64,6 +64,11 @@ def named(text: str) -> list[str]:
     return _NAME.findall(text)
 
 
+def first_operands(form: OperandForm) -> list[Operand]:
+    """The operand at each place of a written list: of several in braces or brackets, the first."""
+    return [form.operand(named(part)[0]) for part in items(form.syntax)]
+
+
 def item(form: OperandForm, names: str, others: Mapping[str, str] = MappingProxyType({})) -> str:
     """The text of an operand, or of operands in braces or brackets: ``"d"``, ``"{byte-id-a, thread-id-a}"``, ``"[p]"``.
 

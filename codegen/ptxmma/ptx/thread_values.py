@@ -10,7 +10,9 @@ from ptxmma.ptx import literals
 
 #: Threads of the largest block.
 _MOST_THREADS = 1024
-_WARP = 32
+WARP = 32
+#: The special register that numbers the threads of a block.
+INDEX = b"%tid.x"
 #: The most threads that a kernel says it has in the first dimension, or in all.
 _LIMIT = re.compile(rb"\.(?:req|max)ntid\s+([\d\s,]+)")
 _OPERATION = re.compile(
@@ -37,6 +39,11 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
     **{b"setp." + name: getattr(operator, name.decode()) for name in (b"eq", b"ne", b"lt", b"le", b"gt", b"ge")},
     **{b"setp.lo": operator.lt, b"setp.ls": operator.le, b"setp.hi": operator.gt, b"setp.hs": operator.ge},
 }
+
+
+def is_limited(text: bytes) -> bool:
+    """Return whether a kernel says how many threads its blocks have."""
+    return _LIMIT.search(text, 0, text.find(b"{")) is not None
 
 
 def threads_of(text: bytes) -> int:
@@ -79,9 +86,7 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
 
 
 def constant(word: bytes, threads: int) -> list[int] | None:
-    """The number of ``%tid.x``, or of a constant, in each thread; None for anything else."""
-    if word == b"%tid.x":
-        return [*range(threads)]
+    """A constant in each thread; None for anything else."""
     number = literals.integer(word)
     return None if number is None or number < 0 else [number] * threads
 
@@ -89,7 +94,7 @@ def constant(word: bytes, threads: int) -> list[int] | None:
 def _shuffled(operands: Sequence[Sequence[int] | None]) -> list[int] | None:
     """The number that each thread receives if all lanes of its warp read the same lane."""
     values, lane, clamp = operands[:3] if len(operands) > 3 else (None, None, None)
-    if values is None or lane is None or clamp is None or {*clamp} != {_WARP - 1} or len({*lane}) != 1:
+    if values is None or lane is None or clamp is None or {*clamp} != {WARP - 1} or len({*lane}) != 1:
         return None
-    sources = [number - number % _WARP + lane[0] % _WARP for number in range(len(values))]
+    sources = [number - number % WARP + lane[0] % WARP for number in range(len(values))]
     return [values[source] if source < len(values) else 0 for source in sources]

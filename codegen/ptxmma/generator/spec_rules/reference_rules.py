@@ -13,7 +13,6 @@ from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.instruction_rules import modifiers_of
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
 from ptxmma.model import Database, Statement, Version
-from ptxmma.model.protocol import Counterpart, Transition
 
 #: The end of a kernel, as a transition names it.
 _EXIT = "exit"
@@ -185,6 +184,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                     yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
         for index, issuer in enumerate(protocol.issuers):
             yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
+            yield from _known_modifiers(context, issuer.instructions, issuer.both, ("protocols", number, "issuers", index, "both"))
             for name in issuer.instructions:
                 if issued.setdefault(name, (number, index)) != (number, index):
                     other, before = issued[name]
@@ -193,6 +193,11 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
         qualifiers = {name for entry in instructions if entry.family in protocol.families for name in entry.qualifiers}
         for index, same in enumerate(protocol.same):
             yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
+        for index, pool in enumerate(protocol.pools):
+            for key in ("takes", "gives"):
+                name, _, modifier = getattr(pool, key).partition(".")
+                yield from context.known("instruction", [name], names, "protocols", number, "pools", index, key)
+                yield from _known_modifiers(context, [name], [modifier], ("protocols", number, "pools", index, key))
         yield from _lifecycles(context, number, names)
         yield from _pairings(context, number, names)
         steps = [step.instruction for step in protocol.steps if step.instruction]
@@ -219,7 +224,7 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             one = (*at, "needs", place)
             yield from context.known("instruction", each.on, known, *one, "on")
             yield from context.known("instruction", each.needs, known, *one, "needs")
-            yield from _modifiers(context, each, one)
+            yield from _known_modifiers(context, each.on, each.modifiers, (*one, "modifiers"))
         for place, count in enumerate(pairing.counts):
             one = (*at, "counts", place)
             yield from context.known("instruction", count.expects, known, *one, "expects")
@@ -242,7 +247,8 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
             at = ("protocols", number, "lifecycles", index, "transitions", place)
             yield from context.known("state", each.states, known_states, *at, "states")
             yield from context.known("instruction", each.on, known, *at, "on")
-            yield from _modifiers(context, each, at)
+            yield from _known_modifiers(context, each.on, each.modifiers, (*at, "modifiers"))
+            yield from _known_modifiers(context, each.on, each.without, (*at, "without"))
             if bool(each.to) == bool(each.rule):
                 yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")
             adds = any(other.adds > 0 for other in life.transitions)
@@ -255,20 +261,20 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
                 yield Problem(context.at(*at, "of_all"), message)
             for before, other in enumerate(life.transitions[:place]):
                 states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
-                alike = (each.modifiers, each.counted) == (other.modifiers, other.counted)
+                alike = (each.modifiers, each.without, each.counted) == (other.modifiers, other.without, other.counted)
                 if each.to and other.to and alike and states and both:
                     here, there = context.at(*at), context.at(*at[:-1], before)
                     yield clash(f"{listed(both)} leads from {listed(states)} to two states", here, there)
 
 
-def _modifiers(context: RuleContext, each: Transition | Counterpart, place: Place) -> Iterator[Problem]:
+def _known_modifiers(context: RuleContext, names: Sequence[str], modifiers: Sequence[str], place: Place) -> Iterator[Problem]:
     """Modifiers that an instruction does not have; what the spec does not describe may have any."""
-    for name in each.on:
+    for name in names if modifiers else ():
         entries = [entry for entry in context.spec.instructions if f"{entry.name}.".startswith(f"{name}.")]
         written = {token for entry in entries for token in modifiers_of(entry)} | hint_values(entries)
         if entries:
             starts = {token.split("::")[0] for token in written}
-            yield from context.known(f"modifier of {name}", each.modifiers, sorted(written | starts), *place, "modifiers")
+            yield from context.known(f"modifier of {name}", modifiers, sorted(written | starts), *place)
 
 
 def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -284,6 +290,8 @@ def rules_of_check(context: RuleContext) -> Iterator[Problem]:
     for index, message in enumerate(spec.messages):
         yield from context.known("rule of ptxmma check", message.rules, RULES, "messages", index, "rules")
     for number, protocol in enumerate(spec.protocols):
+        for index, pool in enumerate(protocol.pools):
+            yield from context.known("rule of ptxmma check", [pool.rule], RULES, "protocols", number, "pools", index, "rule")
         for section, lists in (("lifecycles", ["transitions"]), ("pairings", ["needs", "counts"])):
             for index, part in enumerate(getattr(protocol, section)):
                 for name in lists:

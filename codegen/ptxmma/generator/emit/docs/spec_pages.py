@@ -210,6 +210,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             protocol.issuers,
             titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
             cells={"instructions": lambda issuer: rest.codes(issuer.instructions)},
+            without=("both",),
         ),
         "pairings": [
             {
@@ -240,7 +241,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                         "on": _named,
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("modifiers", "adds", "counted", "keeps", "full", "of_all", "rule"),
+                    without=("modifiers", "without", "adds", "counted", "keeps", "full", "of_all", "rule"),
                 ),
             }
             for life in protocol.lifecycles
@@ -250,7 +251,9 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
 
 def _named(each: Transition | Counterpart) -> str:
     """The instructions that a part of a protocol names."""
-    return rest.codes(each.on) + "".join(f" with {rest.code(f'.{name}')}" for name in each.modifiers)
+    lacks = each.without if isinstance(each, Transition) else ()
+    parts = [(" with", name) for name in each.modifiers] + [(" without", name) for name in lacks]
+    return rest.codes(each.on) + "".join(f"{word} {rest.code(f'.{name}')}" for word, name in parts)
 
 
 # --- published peaks --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,64 @@
+"""Addresses that are not aligned as an instruction needs it, where the text shows their lowest bits.
+
+An address is often a sum: of a variable, whose lowest bits its alignment clears, of multiples of a power of two, and of constants.  A bit
+that is set below the alignment is a fault wherever the rest of the sum comes from.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.ptx.lines import first_operands
+from ptxmma.ptx.literals import integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ptxmma.catalog.instructions import Catalog
+    from ptxmma.catalog.operands import Operand
+    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.ptx.statements import Function, Statement
+
+_BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
+
+
+class Alignment:
+    """Judges addresses in registers by a database, and remembers which operands are addresses."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._aligned = functools.lru_cache(maxsize=1 << 10)(self._aligned_operands)
+
+    def of_kernel(self, function: Function, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on addresses of a kernel, each with the opcode that it is about.
+
+        Args:
+            function: the kernel.
+            bits: the bits of its registers.
+        """
+        addressed = [(each, operands) for each in function.statements() if (operands := self._aligned(each.opcode, len(each.operands)))]
+        for statement, place, text in bits.doubts(lambda known: _doubts(addressed, known)):
+            yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
+
+    def _aligned_operands(self, opcode: bytes, count: int) -> tuple[tuple[int, Operand], ...]:
+        """The operands of an opcode that are addresses with an alignment, by their number, if it has a number of operands."""
+        instruction = self._catalog.meaning(spelling_of(opcode))
+        lists = [first_operands(form) for form in instruction.forms] if instruction is not None else []
+        operands = next((each for each in lists if len(each) == count), [])
+        return tuple((place, each) for place, each in enumerate(operands) if each.alignment > 1)
+
+
+def _doubts(addressed: Sequence[tuple[Statement, Sequence[tuple[int, Operand]]]], known: KnownBits) -> Iterator[tuple[Statement, int, str]]:
+    for statement, operands in addressed:
+        for place, operand in operands:
+            base = _BASE.match(statement.operands[place])
+            offset = integer(base[2]) if base and base[2] else 0
+            if base is None or offset is None:
+                continue
+            address = known.of(base[1]).plus(known.of(b"%d" % offset)) if offset else known.of(base[1])
+            if over := address.value & (operand.alignment - 1):
+                text = f"{operand.name} must be a multiple of {operand.alignment} bytes, and bit {(over & -over).bit_length() - 1} "
+                yield statement, place, f"{text}of this address is always set: behaviour is undefined (PTX ISA {operand.source})"

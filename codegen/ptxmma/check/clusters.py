@@ -1,0 +1,97 @@
+"""Thread blocks of a cluster that instructions name by a mask or a rank, against the size that the kernel declares."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from typing import TYPE_CHECKING
+
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.remarks import Remark, spelling_of
+from ptxmma.check.rule import Rule
+from ptxmma.ptx.lines import first_operands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence, Set
+
+    from ptxmma.catalog.instructions import Catalog
+    from ptxmma.catalog.operands import Operand
+    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.ptx.statements import Function, Statement
+
+_COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n        [tile], [%rd0], 64, [bar], {};"
+
+RULES: Mapping[str, Rule] = {
+    "outside-cluster": Rule(
+        "A mask or a rank names thread blocks of the cluster, and a mask names one at least.",
+        "What is sent to a thread block that does not exist goes to undefined places. With a mask of 0 nothing is sent, and an mbarrier "
+        "that expects the bytes never completes. Judged are constants, against .reqnctapercluster or .maxclusterrank.",
+        "Set the bits of the ranks from 0 to the number of thread blocks in the cluster, less one.",
+        examples.cluster_kernel(_COPY.format(4)),
+        examples.cluster_kernel(_COPY.format(3)),
+    ),
+}
+
+_SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
+#: The kind of an operand that is a mask of thread blocks, and the unit of one that is the rank of a thread block.
+_MASK, _RANK = "cta-mask", "blocks"
+
+
+class Clusters:
+    """Judges operands that name thread blocks by a database, and remembers which operands these are."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._naming = functools.lru_cache(maxsize=1 << 10)(self._naming_operands)
+
+    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on masks and ranks of a kernel, each with the opcode that it is about.
+
+        Args:
+            function: the kernel.
+            opcodes: the opcodes of its matrix instructions.
+            bits: the bits of its registers.
+        """
+        naming = {each for each in opcodes if self._naming(each)}
+        if not naming:
+            return
+        size = size_of(function.text)
+        named = [(each, self._naming(each.opcode)) for each in function.statements() if each.opcode in naming]
+        for statement, place, text in bits.doubts(lambda known: _doubts(named, known, size)):
+            yield Remark(function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
+
+    def _naming_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
+        """The operands of an opcode that name thread blocks, with their places, by the number of operands; none of most opcodes."""
+        instruction = self._catalog.meaning(spelling_of(opcode))
+        lists = [first_operands(form) for form in instruction.forms] if instruction is not None else []
+        found = {len(each): [(place, operand) for place, operand in enumerate(each) if _names(operand)] for each in lists}
+        return {count: operands for count, operands in found.items() if operands}
+
+
+def _names(operand: Operand) -> bool:
+    return operand.kind == _MASK or operand.unit == _RANK
+
+
+def size_of(text: bytes) -> int:
+    """The most thread blocks that a cluster of a kernel may have; 0 where it does not say."""
+    limit = _SIZE.search(text, 0, text.find(b"{"))
+    return math.prod(int(size) for size in limit[1].split(b",") if size.strip()) if limit is not None else 0
+
+
+def _doubts(
+    named: Sequence[tuple[Statement, Mapping[int, Sequence[tuple[int, Operand]]]]], known: KnownBits, size: int
+) -> Iterator[tuple[Statement, int, str]]:
+    for statement, operands in named:
+        for place, operand in operands.get(len(statement.operands), ()):
+            bits = known.of(statement.operands[place]).within(32)
+            text = ""
+            if operand.kind == _MASK and not (bits.value | bits.unknown):
+                text = f"{operand.name} is 0: it names no thread block"
+            elif operand.kind == _MASK and size and (beyond := bits.value >> size):
+                first = size + (beyond & -beyond).bit_length() - 1
+                text = f"{operand.name} names thread block {first}, but a cluster of this kernel has no more than {size}"
+            elif operand.unit == _RANK and size and bits.value >= size:
+                text = f"{operand.name} is {bits.value}, but the ranks in this kernel's cluster are 0 to {size - 1}"
+            if text:
+                yield statement, place, f"{text} (PTX ISA {operand.source})"

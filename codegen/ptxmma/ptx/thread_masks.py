@@ -1,0 +1,78 @@
+"""Masks of threads in which predicates hold, where a function computes them from one special register and constants."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections.abc import Callable, Sequence
+
+from ptxmma.ptx import thread_values
+
+#: A mask of all threads.
+ALL_THREADS = -1
+#: Names; special registers with their dimension.
+_words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
+#: Instructions between a register and what it is computed from; beyond, it is not followed.
+_DEEPEST = 24
+#: An instruction that writes a register: its opcode, the register's place in the first operand, and the other operands.
+Write = tuple[bytes, int, bytes]
+
+
+class ThreadMasks:
+    """The masks of a function's predicates.
+
+    Args:
+        writes: the instructions that write a register.
+        register: the special register, ``b"%tid.x"``.
+        count: its values are the numbers below this one, in as many threads or thread blocks.
+        elects: whether the first thread of each warp counts as the one that ``elect.sync`` elects; otherwise it is not known.
+    """
+
+    def __init__(self, writes: Callable[[bytes], Sequence[Write]], register: bytes, count: int, *, elects: bool = False) -> None:
+        self._writes, self._register, self._count, self._elects = writes, register, count, elects
+        self._numbers: dict[bytes, list[int] | None] = {}
+        self._masks: dict[tuple[bytes, int], int] = {}  # by the predicate and the mask of what is not known
+
+    def threads(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
+        return self._mask(predicate, ALL_THREADS)
+
+    def surely(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate holds, whatever is not known of it."""
+        return self._mask(predicate, 0)
+
+    def _mask(self, predicate: bytes, unknown: int) -> int:
+        """A mask of the threads in which a predicate holds, if one that is not known does in the threads of another mask."""
+        if not predicate:
+            return ALL_THREADS
+        if (predicate, unknown) not in self._masks:
+            self._masks[predicate, unknown] = unknown  # for a predicate that is computed from itself
+            self._masks[predicate, unknown] = self._joint(predicate.lstrip(b"!"), unknown, holds=not predicate.startswith(b"!"))
+        return self._masks[predicate, unknown]
+
+    def _joint(self, name: bytes, unknown: int, *, holds: bool) -> int:
+        numbers = self._numbers_of(name)
+        if numbers is not None:
+            return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
+        writes = self._writes(name)
+        if len(writes) != 1 or writes[0][0] not in (b"and.pred", b"or.pred"):
+            return unknown
+        masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
+        return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
+
+    def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
+        """The numbers of a register, or of a constant, in the threads; None where they are not known."""
+        if name not in self._numbers:
+            self._numbers[name] = None  # for a value that is computed from itself
+            writes = self._writes(name)
+            if not writes:
+                self._numbers[name] = [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
+            elif len(writes) == 1 and depth < _DEEPEST:
+                opcode, place, rest = writes[0]
+                if not place:
+                    operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
+                    self._numbers[name] = thread_values.result(opcode, operands)
+                elif self._elects and opcode == b"elect.sync":
+                    self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
+        return self._numbers[name]

@@ -1,0 +1,67 @@
+"""Addresses, masks and ranks whose bits the text shows: what does not fit is found, and what may fit is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check, clusters
+from ptxmma.check.rule_examples import module
+
+_HEAD = (
+    ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry kernel(.param .align 64 .b8 map[128], .param .u32 count)\n{}{{\n"
+    ".reg .b32 %r<40>; .reg .b16 %rs<9>; .reg .b64 %rd<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
+    "mov.u32 %r1, tile; mov.u32 %r2, bars; mov.u32 %r3, %tid.x; ld.param.u32 %r4, [count];\n"
+)
+_TENSOR = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
+_OUT = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 128;"
+
+
+def messages(*lines: str, directive: str = "") -> list[str]:
+    findings = check(_HEAD.format(directive) + "\n".join((*lines, "ret;", "}", "")))
+    return [
+        each.message.split(" (PTX")[0] for each in findings if each.rule in ("alignment", "outside-cluster") and each.severity != "note"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ("add.s32 %r5, %r1, 8;", "srcMem must be a multiple of 16 bytes, and bit 3"),
+        ("mad.lo.s32 %r5, %r3, 48, %r1; add.s32 %r5, %r5, 16;", ""),
+        ("mad.lo.s32 %r6, %r3, 48, %r1; add.s32 %r5, %r6, 4;", "srcMem must be a multiple of 16 bytes, and bit 2"),
+        ("mad.lo.s32 %r6, %r3, 24, %r1; add.s32 %r5, %r6, 8;", ""),  # bit 3 depends on the thread
+        ("add.s32 %r5, %r4, 8;", ""),
+        ("add.s32 %r5, %r2, 8;", ""),  # the variable may happen to lie well
+        ("add.s32 %r5, %r2, 4;", "srcMem must be a multiple of 16 bytes, and bit 2"),
+    ],
+)
+def test_an_address_that_is_never_aligned(lines: str, wrong: str) -> None:
+    assert messages(lines, _OUT) == ([f"{wrong} of this address is always set: behaviour is undefined"] if wrong else [])
+
+
+def test_an_offset_adds_to_a_register() -> None:
+    copy = f"{_TENSOR} [%r5+64], [%rd1, {{%r6}}], [%r7+4];"
+    found = messages("add.s32 %r5, %r1, 64;", "shl.b32 %r8, %r3, 3;", "add.s32 %r7, %r2, %r8;", copy)
+    assert found == ["mbar must be a multiple of 8 bytes, and bit 2 of this address is always set: behaviour is undefined"]
+
+
+@pytest.mark.parametrize("directive", [".reqnctapercluster 2, 2, 1\n", ".maxclusterrank 4\n", ""])
+@pytest.mark.parametrize(("mask", "wrong"), [("15", ""), ("16", "4"), ("65", "6"), ("%rs1", "8"), ("%rs2", ""), ("0", "none")])
+def test_masks_of_thread_blocks(directive: str, mask: str, wrong: str) -> None:
+    lines = "mov.b16 %rs1, 257; cvt.u16.u32 %rs2, %r4;"
+    found = messages(lines, f"{_TENSOR}.multicast::cluster [tile], [%rd1, {{%r6}}], [bars], {mask};", directive=directive)
+    beyond = [f"ctaMask names thread block {wrong}, but a cluster of this kernel has no more than 4"]
+    none = ["ctaMask is 0: it names no thread block"]
+    assert found == (none if wrong == "none" else beyond if wrong and directive else [])
+
+
+@pytest.mark.parametrize(("rank", "wrong"), [("1", False), ("2", True), ("%r4", False)])
+def test_ranks_of_thread_blocks(rank: str, wrong: bool) -> None:  # a parameter of the test
+    found = messages(f"mapa.shared::cluster.u32 %r5, %r1, {rank};", directive=".reqnctapercluster 2\n")
+    assert found == (["b is 2, but the ranks in this kernel's cluster are 0 to 1"] if wrong else [])
+
+
+def test_the_examples_of_a_rule_break_it_and_mend_it() -> None:
+    (name, rule), *_ = clusters.RULES.items()
+    assert [each.rule for each in check(module(rule.bad)) if each.severity != "note"] == [name]
+    assert check(module(rule.good)).clean

@@ -1,0 +1,139 @@
+"""Instructions that only some of the threads execute: where all must, it is found; a condition that may hold for all is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check, executions, register_pools
+
+_HEAD = (
+    ".version 8.7\n.target {}\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{}{{\n.reg .f32 %f<9>; .reg .b32 %r<40>; "
+    ".reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b8 slot[8];\n"
+    "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; ld.param.u32 %r3, [count]; mov.u32 %r4, %cluster_ctarank;\n"
+)
+_WGMMA = (
+    "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0; "
+    "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+)
+_ALLOC = "tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [slot], 32; ld.shared.b32 %r9, [slot];"
+_FREE = "tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r9, 32;"
+_MATRIX = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
+_ELECT = "elect.sync %r5|%p1, -1;"
+
+
+def messages(*lines: str, target: str = "sm_90a", directive: str = "") -> list[str]:
+    """The findings of the rules, as far as they say who executes an instruction."""
+    findings = check(_HEAD.format(target, directive) + "\n".join((*lines, "ret;", "}", "")))
+    codes = {*executions.RULES, *register_pools.RULES}
+    return [each.message.partition("; ")[0].partition(" (PTX")[0] for each in findings if each.rule in codes]
+
+
+@pytest.mark.parametrize(
+    ("condition", "few"),
+    [
+        ("setp.eq.u32 %p1, %r1, 0;", "1 of the 32 threads of a warp come here, from thread 0 on"),
+        ("setp.gt.u32 %p1, %r1, 39;", "24 of the 32 threads of a warp come here, from thread 32 on"),
+        (_ELECT, "1 of the 32 threads of a warp come here, from thread 0 on"),
+        (f"{_ELECT} setp.eq.u32 %p2, %r2, 1; and.pred %p3, %p1, %p2;", "1 of the 32 threads of a warp come here, from thread 32 on"),
+        ("setp.eq.u32 %p1, %r2, 1;", ""),
+        ("setp.lt.u32 %p1, %r1, %r3;", ""),  # it may hold for all
+        ("and.b32 %r5, %r1, 31; setp.ne.u32 %p1, %r5, %r3;", ""),
+    ],
+)
+@pytest.mark.parametrize("branch", [True, False])
+def test_a_part_of_a_warp(condition: str, few: str, branch: bool) -> None:
+    name = "%p3" if "%p3" in condition else "%p1"
+    lines = (f"@!{name} bra on;", _MATRIX, "on:") if branch else (f"@{name} {_MATRIX}",)
+    assert messages(condition, *lines, _WGMMA) == ([f"no more than {few}"] if few else [])
+
+
+def test_threads_that_have_returned() -> None:
+    first = "setp.lt.u32 %p1, %r1, 16; @%p1 bra on; ret; on:"
+    assert messages(first, _WGMMA, _MATRIX)[-1] == "no more than 16 of the 32 threads of a warp come here, from thread 0 on"
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_part_of_a_warpgroup(first: int) -> None:
+    condition = f"setp.eq.u32 %p1, %r2, {first}; @!%p1 bra on;"
+    assert (
+        messages(condition, _WGMMA, "on:")
+        == [f"no more than 32 of the 128 threads of a warpgroup come here, from thread {first // 4 * 128} on"] * 4
+    )
+
+
+def test_a_whole_warpgroup() -> None:
+    assert messages("shr.u32 %r5, %r1, 7; setp.eq.u32 %p1, %r5, 1; @!%p1 bra on;", _WGMMA, "on:") == []
+
+
+def test_warps_may_change_their_registers_one_by_one() -> None:
+    change = "setmaxnreg.dec.sync.aligned.u32 40;"
+    roles = [f"setp.eq.u32 %p{warp}, %r2, {warp}; @%p{warp} bra role{warp};" for warp in range(4)]
+    bodies = [f"role{warp}: {change} bra on;" for warp in range(4)]
+    assert messages(*roles, "bra on;", *bodies, "on:", _WGMMA, directive=".reqntid 256\n") == []
+    assert (
+        messages(*roles[1:], "bra on;", *bodies[1:], "on:", _WGMMA, directive=".reqntid 256\n")
+        == ["no more than 96 of the 128 threads of a warpgroup come here, from thread 0 on"] * 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "lone"),
+    [
+        ("setp.eq.u32 %p1, %r4, 0;", (0, 1)),
+        ("and.b32 %r5, %r4, 1; setp.ne.u32 %p1, %r5, 0;", (1, 0)),
+        ("setp.lt.u32 %p1, %r4, 2;", ()),
+        ("setp.eq.u32 %p1, %r4, %r3;", ()),
+    ],
+)
+@pytest.mark.parametrize("group", [1, 2])
+def test_one_thread_block_of_a_pair(condition: str, lone: tuple[int, int], group: int) -> None:
+    lines = (condition, "@!%p1 bra on;", _ALLOC.format(group), "on:", _FREE.format(group))
+    found = messages(*lines, target="sm_100a", directive=".reqnctapercluster 4\n")
+    assert found == ([f"thread block {lone[0]} of the cluster executes it, and {lone[1]} never does"] if lone and group > 1 else [])
+
+
+def test_both_thread_blocks_in_different_branches() -> None:
+    lines = ("setp.eq.u32 %p1, %r4, 0; @%p1 bra other;", _ALLOC.format(2), "bra on; other:", _ALLOC.format(2), "on:", _FREE.format(2))
+    assert messages(*lines, target="sm_100a") == []
+
+
+def roles(less: int, more: int, first: int = 128) -> tuple[str, ...]:
+    """Warpgroups that give registers up, and others that take them."""
+    less_text = f"setmaxnreg.dec.sync.aligned.u32 {less}; bra on;" if less else "bra on;"
+    return (f"setp.ge.u32 %p1, %r1, {first}; @%p1 bra more;", less_text, f"more: setmaxnreg.inc.sync.aligned.u32 {more}; on:", _WGMMA)
+
+
+@pytest.mark.parametrize(
+    ("less", "more", "directive", "wrong"),
+    [
+        (40, 232, ".maxntid 384\n", ""),
+        (80, 224, ".maxntid 384\n", "67,584 registers together, and 384 threads have no more than 168 each at launch, 64,512 in all"),
+        (24, 240, ".reqntid 384\n", ""),
+        (
+            40,
+            232,
+            ".maxntid 384\n.minnctapersm 2\n",
+            "64,512 registers together, and 384 threads have no more than 80 each at launch, 30,720 in all",
+        ),
+        (
+            24,
+            104,
+            ".maxntid 384\n.maxnreg 72\n",
+            "29,696 registers together, and 384 threads have no more than 72 each at launch, 27,648 in all",
+        ),
+        (80, 224, "", ""),  # the block may have 256 threads
+    ],
+)
+def test_the_registers_of_all_warps(less: int, more: int, directive: str, wrong: str) -> None:
+    assert messages(*roles(less, more), directive=directive) == ([f"the warps ask for {wrong}"] if wrong else [])
+
+
+def test_registers_that_nothing_gives_up() -> None:
+    assert messages(*roles(0, 232)) == ["it waits for registers, and no setmaxnreg.dec of the kernel gives any up"]
+
+
+@pytest.mark.parametrize("name", [*executions.RULES, *register_pools.RULES])
+def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
+    rule = (executions.RULES | register_pools.RULES)[name]  # type: ignore[operator]  # both are dictionaries
+    assert [each.rule for each in check(rule.bad) if each.severity != "note"] == [name]
+    assert check(rule.good).clean
