@@ -164,7 +164,7 @@ def test_every_layout_is_drawn_as_the_library_has_it(catalog: Catalog, page: Any
 def test_it_is_light_and_one_file(address: str, page: Any) -> None:
     text = Path(page.evaluate("() => decodeURIComponent(location.pathname)")).read_text(encoding="utf-8")
     assert len(text.encode()) < 330_000  # as make bench counts
-    assert len(gzip.compress(text.encode())) < 92_000
+    assert len(gzip.compress(text.encode())) < 90_000
     assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text)
     assert page.title() == f"{_MMA} · ptxmma explorer"
     assert address.startswith("file:")

@@ -740,6 +740,54 @@ def test_what_cannot_be_bundled_is_refused(texts: dict[str, str], complaint: str
         bundled("main.js", texts.__getitem__)
 
 
+#: Names that mean several things: of variables, properties and methods, in patterns, in texts and beside regular expressions.
+_NAMED = r"""
+const table = [3, 1, 2];
+export class Pile {
+  #things;
+  constructor(things, { scale = 2, shift: moved = scale + 1 } = {}) {
+    this.#things = things;
+    Object.assign(this, { scale, moved });
+  }
+  get things() {
+    return this.#things.map((things) => things * this.scale);
+  }
+  sorted(order = (one, other) => one - other) {
+    const sorted = [...this.#things].sort(order);
+    return { sorted, order: typeof order, first: sorted[0] ? sorted[0] : table };
+  }
+}
+function named(table, ...others) {
+  const [first, , third = first] = table;
+  const found = /(?<first>[a-z]+)\d/gi.exec("A1 first ${first}") ?? { groups: { first } };
+  let text = `first ${first} {third} ${others.map((other) => `${other} ${third}`)} ${{ first }.first} "${text_of({ third })}"`;
+  for (const { length: i, ...rest } of [table]) text += `${i}${Object.keys(rest)}`;
+  for (const key in { first, third }) text += key === "first" ? first : key;
+  try {
+    null.first();
+  } catch (first) {
+    text += first instanceof TypeError;
+  }
+  return { text, ...found.groups, [third]: first, case: { class: first, if: third } };
+}
+const text_of = ({ third }) => `${third ? { third }.third : ""}`;
+const { sorted: ordered, first } = new Pile(table).sorted();
+console.log(JSON.stringify([named(table, "a", "b"), ordered, first, new Pile([1, 2], { scale: 5 }), new Pile(table).things]));
+"""
+
+
+def test_a_bundled_script_does_the_same_under_short_names(tmp_path: Path) -> None:
+    (tmp_path / "plain.mjs").write_text(_NAMED, encoding="utf-8")
+    script = bundled("main.js", {"main.js": _NAMED}.__getitem__)
+    (tmp_path / "short.js").write_text(script, encoding="utf-8")
+    printed = [
+        subprocess.run([str(NODE), str(tmp_path / name)], capture_output=True, text=True, check=True).stdout
+        for name in ("plain.mjs", "short.js")
+    ]
+    assert printed[0] == printed[1] != ""
+    assert not re.findall(r"\b(?:named|others|found|rest|Pile|text_of)\b|#things", script)
+
+
 def test_a_text_with_braces_of_its_own_is_refused() -> None:
     assert template("F16BF16_f16", {"dtype": "f16", "atype": "bf16", "btype": "f16"}) == "{DTYPE}{ATYPE}_{btype}"
     with pytest.raises(ValueError, match=r"'MMA_\{n\}' has a brace, which stands for a value"):

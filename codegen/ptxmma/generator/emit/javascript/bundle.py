@@ -11,6 +11,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
+from ptxmma.generator.emit.javascript.short_names import shortened
+
 _IMPORT = re.compile(r'^import \{ ((?:\w+, )*\w+) \} from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 _NAME = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
@@ -20,7 +22,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 #: Text in backquotes; expressions in it may have strings, braces and text in backquotes, but these no more of it.
 _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{{[^{{}}]*\}})*\}})*`"
 #: A slash after an operator begins a regular expression, after anything else it divides.
-_REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/"
+_REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/[a-z]*"
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
 #: Blanks around operators and brackets, a semicolon before a closing brace, as no loop has an empty body, and ``const``.  A line ends after
 #: such a brace, which may end a statement; ``a - -b`` keeps its blanks.
@@ -32,7 +34,7 @@ _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 
 
 def bundled(main: str, read: Callable[[str], str]) -> str:
-    """The module ``main`` and all that it imports, without comments and needless blanks; ``read`` gives the text of a path.
+    """The module ``main`` and all that it imports, in short names, without comments and blanks; ``read`` gives the text of a path.
 
     Raises:
         ValueError: a module breaks one of the rules.
@@ -47,9 +49,9 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        short = _BLANKS.sub(_shorter, _CAST.sub("", script))
-        parts.append(re.sub(r"\n\s*", "\n", short).strip("\n"))
-    body = "\n".join(parts)
+        parts.append(_CAST.sub("", script).strip("\n"))
+    named = shortened("\n".join(parts), _LITERAL.pattern)
+    body = re.sub(r"\n\s*", "\n", _BLANKS.sub(_shorter, named))
     return f'(() => {{\n"use strict";\n{body}}})();\n'
 
 
