@@ -29,6 +29,9 @@ endif
 PROOF := $(BIN)/python -m ptxmma_proof
 EVIDENCE := spec/evidence
 
+# A target starts Python many times, the tests some hundred times: what one process compiles, the next one reads, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers differences evidence corpus fuzz clean
 
 generate: .venv/.generate

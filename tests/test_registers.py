@@ -717,9 +717,11 @@ def _in_tensor_memory() -> Iterator[Operand]:
                     yield operand
 
 
-#: Every kind of operand with data, in every space, and the operands of made-up families.
-_EVERY: list[Operand] = [*_OPERANDS, *_METADATA, *_SCALES.values(), *_in_tensor_memory()]
-_EVERY += [each for name in ("toy", "odd") for each in _held_in_registers(pipeline.read(Path(__file__).parent / name))]
+@pytest.fixture(scope="module")
+def every(odd: Catalog) -> list[Operand]:
+    """Every kind of operand with data, in every space, and the operands of made-up families."""
+    made_up = (_held_in_registers(each) for each in (pipeline.read(Path(__file__).parent / "toy"), odd))
+    return [*_OPERANDS, *_METADATA, *_SCALES.values(), *_in_tensor_memory(), *itertools.chain.from_iterable(made_up)]
 
 
 def _data(operand: Operand) -> tuple[Array, Array, int]:
@@ -771,12 +773,12 @@ def _selections(operand: Operand) -> Iterator[dict[str, int]]:
     yield from (dict(zip(legal, values, strict=True)) for values in itertools.product(*legal.values()))
 
 
-def test_every_part_is_at_its_places() -> None:
+def test_every_part_is_at_its_places(every: list[Operand]) -> None:
     """In every space, with every selection: each part is at all its places, and it is the part that lies there.
 
     What else was there stays, and nothing else than the first of its places is read.
     """
-    for operand in _EVERY:
+    for operand in every:
         data, codes, width = _data(operand)
         point, several = dict(zip(_named(operand), np.indices(codes.shape), strict=True)), np.arange(width, dtype=np.uint64)
         for selected in _selections(operand):
@@ -833,8 +835,8 @@ def _packed_over(operand: Operand, data: Array, selected: dict[str, int]) -> tup
     return operand.pack(data, before.copy(), **selected), before, min(operand.tensor.unit, operand.tensor.memory.cell)
 
 
-def test_every_layout_in_tensor_memory_is_there() -> None:
-    named = {operand.tensor.layout.name for operand in _EVERY if operand.tensor}
+def test_every_layout_in_tensor_memory_is_there(every: list[Operand]) -> None:
+    named = {operand.tensor.layout.name for operand in every if operand.tensor}
     assert named == {layout.name for layout in _DATABASE.database.spec.tensor_layouts if not layout.name.startswith("copy_")}
     assert {one.layout.name for one in _METADATA} == {each.name for each in _DATABASE.database.layouts if each.kind == "metadata"}
 
