@@ -278,5 +278,6 @@ def test_the_guide_has_the_hook(shown_files: dict[str, Path], root: Path) -> Non
     yaml = pytest.importorskip("yaml")
     (hook,) = yaml.safe_load((root / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (repo,) = yaml.safe_load(shown_files[".pre-commit-config.yaml"].read_text(encoding="utf-8"))["repos"]
-    assert [each["id"] for each in repo["hooks"]] == [hook["id"]]
-    assert repo["rev"] == f"v{ptxmma.__version__}"
+    (shown,) = repo["hooks"]
+    assert {name: shown[name] for name in hook if name != "description"} == {name: hook[name] for name in hook if name != "description"}
+    assert shown["additional_dependencies"] == [f"<address>/ptxmma-{ptxmma.__version__}-py3-none-any.whl"]

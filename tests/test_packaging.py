@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import transcripts
 from cuda_calls import Nvcc
 from ptxmma import __version__
 from ptxmma.catalog.instructions import Catalog
@@ -131,6 +132,53 @@ print([name for name in ("yaml", "numpy", "jinja2", "jsonschema") if name in sys
     assert installed.parent in Path(where).parents
     assert places == "(9, 3) (9, 3)"
     assert imported == "[]"
+
+
+_FAULT = ".version 8.0\n.target sm_90a\n.entry k()\n{\nmma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32 {%f0};\n}\n"
+
+
+def _repository(root: Path, folder: Path, name: str) -> tuple[Path, Path]:
+    """A repository with a kernel that has a fault, and a file that the guide to ``check`` shows."""
+    shown = transcripts.write_files((root / "docs" / "check.rst").read_text(encoding="utf-8") + "\n", folder)[name]
+    repository = folder / "repository"
+    repository.mkdir()
+    (repository / "k.ptx").write_text(_FAULT, encoding="utf-8")
+    _run("git", "init", "--quiet", ".", cwd=repository)
+    _run("git", "add", "--all", cwd=repository)
+    return repository, shown
+
+
+def test_the_hook_of_the_guide_runs_on_a_wheel(root: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pre_commit")
+    folder, shown = _repository(root, tmp_path, ".pre-commit-config.yaml")
+    text = re.sub(r"<address>/[^\"]*", str(wheel), shown.read_text(encoding="utf-8"))
+    (folder / ".pre-commit-config.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PIP_NO_DEPS", "1")  # the wheel alone is installed; its dependencies are those of this environment
+    monkeypatch.setenv("PYTHONPATH", sysconfig.get_path("purelib"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pre_commit", "run", "--all-files"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if "No matching distribution found for setuptools" in done.stdout:
+        pytest.skip("pre-commit makes an environment with setuptools, and there is no index that has it")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "k.ptx:5:18: error:" in done.stdout
+
+
+def test_the_action_of_the_guide_runs_on_a_wheel(root: Path, installed: Path, tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    folder, shown = _repository(root, tmp_path, ".github/workflows/ptx.yml")
+    job = yaml.safe_load(shown.read_text(encoding="utf-8"))["jobs"]["check"]
+    (install, *steps) = [step["run"] for step in job["steps"] if "run" in step]
+    assert (install, [*job["env"]]) == ('pip install "$PTXMMA"', ["PTXMMA"])
+    environment = {**os.environ, "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+    annotated, logged = (
+        subprocess.run(["bash", "-e", "-c", step], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        for step in steps
+    )
+    assert (annotated.returncode, logged.returncode) == (1, 0)
+    assert "::error file=k.ptx,line=5," in annotated.stdout
+    assert "k.ptx" in (folder / "ptxmma.sarif").read_text(encoding="utf-8")
 
 
 def test_the_sqlite_file(installed: Path, tmp_path: Path) -> None:

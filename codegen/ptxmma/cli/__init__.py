@@ -61,7 +61,7 @@ class _Verbs(click.Group):
             package = (error.name or "").partition(".")[0]
             if package not in _EXTRAS:
                 raise
-            raise Failure(f"this needs {package}, which is not installed: pip install 'ptxmma[{_EXTRAS[package]}]'") from None
+            raise Failure(f"this needs {package}, which is not installed: install ptxmma with its extra {_EXTRAS[package]}") from None
         except OSError as error:
             if error.errno == errno.EPIPE:  # a reader that stops early is not a failure
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
