@@ -38,6 +38,7 @@ _MISSING = "Chromium" if CHROMIUM is None else "Playwright" if importlib.util.fi
 pytestmark = pytest.mark.skipif(bool(_MISSING), reason=f"{_MISSING} is not installed")
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
@@ -757,6 +758,103 @@ def test_a_link_shows_the_same(open_page: Callable[..., Any], page: Any) -> None
     assert states[0] == states[1]
     page.go_back()
     assert page.get_by_role("tab", name="Matrices").get_attribute("aria-selected") == "true"
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [
+        (f"i={_TF32}&at=c:9,3", "C[9][3] of mma m16n8k8 tf32: lane 5, c3"),
+        (f"i={_TF32}&at=A:9,3", "A[9][3] of mma m16n8k8 tf32: lane 7, a1"),
+        (f"i={_TF32}&at=lane:5", "Lane 5 of mma m16n8k8 tf32"),
+        (f"i={_SPARSE}&at=e:9,3", "Metadata[9][3] of mma.sp m16n8k32 f16: lane 4, e[31:28]"),
+        (f"i={_WGMMA}&at=b:9,3", "B[9][3] of wgmma.mma_async m64n64k16 bf16: in shared memory"),
+        (f"i={_PRODUCT}&at=d:37,20", f"D[37][20] of {_PRODUCT}: lane 37, column 20, bit 0"),
+    ],
+)
+def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, title: str) -> None:
+    page = open_page(state)
+    assert page.title() == f"{title} · ptxmma explorer"
+    assert page.locator("body > .error").text_content() == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ("i=mma.sync.m1n1", f"No instruction is mma.sync.m1n1; this is {_MMA}."),
+        ("v=matrix", "No view is matrix: there are matrices, memory, tensor, sparsity, descriptors, copy, convert."),
+        ("target=sm_1", "No target is sm_1; instructions of every target are shown."),
+        ("v=memory&bits=0x12z", "0x12z is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits."),
+        ("at=a:99,3", "a:99,3: row = 99 is out of range: 0..15."),
+        ("at=a:3", "a:3: col = undefined is out of range: 0..15."),
+        ("at=e:3,3", "e:3,3: mma has no matrix e: there are d, a, b."),
+        ("at=lane:32", "lane:32: lane = 32 is out of range: 0..31."),
+        (f"i={_PRODUCT}&v=tensor&at=d:128,0", "d:128,0: D has row 0 to 127, col 0 to 63."),
+    ],
+)
+def test_a_link_to_nothing_says_so(open_page: Callable[..., Any], state: str, fault: str) -> None:
+    assert open_page(state).get_by_role("alert").first.inner_text() == fault
+
+
+def test_a_link_names_its_instruction(page: Any) -> None:
+    assert page.evaluate("() => location.hash") == f"#i={_MMA}"
+
+
+@pytest.mark.parametrize("spelling", [_MMA, _TF32, _FP8, _WGMMA])
+def test_a_low_window_shows_a_b_and_d(open_page: Callable[..., Any], spelling: str) -> None:
+    page = open_page(f"i={spelling}", viewport={"width": 1280, "height": 720})
+    assert page.evaluate("() => scrollY") == 0
+    for name, row in (("a", 0), ("b", -1 if spelling == _WGMMA else 0), ("d", 0)):
+        at = page.evaluate("([id, row]) => explorer.board.middleOf(id, row < 0 ? 15 : row, 0)", [name, row])
+        box = page.locator(".matrices .board").bounding_box()
+        assert box["x"] < at["x"] < box["x"] + box["width"], name
+        assert box["y"] < at["y"] < box["y"] + box["height"] <= 720, name
+
+
+def test_fit_fits_both_ways_and_a_resize_redraws(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"i={_WGMMA}", viewport={"width": 1280, "height": 720})
+    within = "({ scrollWidth, clientWidth, scrollHeight, clientHeight }) => scrollWidth <= clientWidth && scrollHeight <= clientHeight"
+    board = page.locator(".matrices .board")
+    assert not board.evaluate(within)
+    page.get_by_role("button", name="Fit").click()
+    assert board.evaluate(within)
+    size = page.evaluate("() => explorer.board.size")
+    page.set_viewport_size({"width": 1900, "height": 1300})
+    page.wait_for_function("size => explorer.board.size > size", arg=size)
+    assert board.evaluate(within)
+
+
+def test_cells_outside_a_selection_can_be_read(open_page: Callable[..., Any]) -> None:
+    for scheme in ("light", "dark"):
+        page = open_page("at=a:9,3", color_scheme=scheme)
+        ink, paper = page.evaluate("() => [explorer.board.colours.faint, explorer.board.colours.paper]")
+        cell = _blended(page.evaluate("() => explorer.board.tables.find((table) => table.id === 'a').cell(0, 0).fill"), paper, 0.16)
+        assert _contrast(ink, cell) > 4.5, scheme
+
+
+def _blended(colour: str, paper: str, strength: float) -> str:
+    pairs = ((int(colour[place : place + 2], 16), int(paper[place : place + 2], 16)) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(strength * one + (1 - strength) * other):02x}" for one, other in pairs)
+
+
+def _contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_one_matrix_is_embedded(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"i={_MMA}&embed=a", viewport={"width": 600, "height": 420})
+    assert page.evaluate("() => explorer.board.tables.map((table) => table.id)") == ["a"]
+    assert [each.evaluate("each => each.tagName") for each in page.locator("body > :visible").all()] == ["MAIN"]
+    page.mouse.click(*_middle(page, "a", 9, 3))
+    assert page.locator("p.caption").inner_text() == "A[9][3]: lane 5, register a1[31:16], element 3"
+    assert page.get_by_role("link", name="Open in the explorer").get_attribute("href").endswith(f"#i={_MMA}&at=a:9,3")
 
 
 def test_light_and_dark(open_page: Callable[..., Any]) -> None:

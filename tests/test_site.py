@@ -243,6 +243,14 @@ def test_the_explorer_leads_to_the_reference(page: Any, site: Path) -> None:
     page.wait_for_url("**/reference/mma/m16n8k16-f16.html")
 
 
+def test_a_picture_becomes_the_drawing_of_its_matrix(page: Any, site: Path) -> None:
+    page.goto((site / "reference/mma/m16n8k16-f16.html").as_uri())
+    page.get_by_role("img", name="Layout of a").first.click()
+    frame = page.frame_locator("iframe.embedded")
+    frame.get_by_role("link", name="Open in the explorer").wait_for()
+    assert page.frames[-1].evaluate("() => explorer.board.tables.map((table) => table.id)") == ["a"]
+
+
 def test_answers_fold_away(page: Any, site: Path) -> None:
     page.goto((site / "reference/errata.html").as_uri())
     first = page.locator("details").first

@@ -74,11 +74,15 @@ function arrangementOf(name, operand, layout) {
       /** @type {Record<string, number>} */
       const at = { [axes[0]]: row, [axes[1]]: col };
       within(at, operand.sizes);
-      for (const [axis, values] of Object.entries(legal)) at[axis] = Math.max(values.indexOf(chosen[axis] ?? values[0]), 0);
+      for (const [axis, values] of Object.entries(legal)) {
+        at[axis] = values.indexOf(chosen[axis] ?? values[0]);
+        if (at[axis] < 0) throw new RangeError(`${axis} must be one of ${values.join(", ")}, not ${chosen[axis]}`);
+      }
       const point = toPlace(at);
       return place(point.lane, counter ? point[counter] : 0);
     },
     at(lane, element) {
+      within({ lane, element }, { lane: 2 ** back.outputs.lane, element: elements });
       const point = toAxes({ lane, [counter]: element });
       /** @type {Record<string, number>} */
       const coordinates = {};

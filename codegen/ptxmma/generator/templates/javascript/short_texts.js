@@ -44,7 +44,7 @@ export function recordsOf({ columns, rows }) {
  */
 export function recordsByColumn(columns) {
   const lists = Object.entries(columns).map(([name, column]) => /** @type {const} */ ([name, typeof column === "string" ? numbersOf(column) : column]));
-  return (lists[0]?.[1] ?? []).map((_, place) => /** @type {Row} */ (Object.fromEntries(lists.flatMap(([name, list]) => (list[place] == null ? [] : [[name, list[place]]])))));
+  return /** @type {unknown[]} */ (lists[0]?.[1] ?? []).map((_, place) => /** @type {Row} */ (Object.fromEntries(lists.flatMap(([name, list]) => (list[place] == null ? [] : [[name, list[place]]])))));
 }
 
 /**

@@ -14,6 +14,11 @@ const WIDEST = 1.5;
 /** Cells of this height can be read: fitting does not go below it for the sake of height. */
 const READABLE = 22;
 const LEAST = 12;
+/** Cells of the size that is asked for by this word are as large as fits both ways, readable or not. */
+const FIT = "fit";
+const SMALLEST = 3;
+/** The part of the window from its top where D begins if what is on top of it does not fit. */
+const CORNER = 0.4;
 /** Pixels of height that a board has at least. */
 const LOWEST = 300;
 /** In a narrow window the page is scrolled instead of the board, and the details stay at the window's end: so much of it is the board's. */
@@ -31,6 +36,8 @@ export class Board {
   constructor(label, listeners) {
     /** @type {Table[]} */
     this.tables = [];
+    /** @type {{tables: Table[], zoom: string, beside: Table[]}} */
+    this.asked = { tables: [], zoom: "", beside: [] };
     /** @type {(table: Table, row: number, col: number) => number} */
     this.lights = () => 0;
     this.anyLit = false;
@@ -52,6 +59,7 @@ export class Board {
     });
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
     new ResizeObserver(() => this.draw()).observe(this.element);
+    window.addEventListener("resize", () => this.element.offsetParent && this.#place());
   }
 
   /** @returns {Colours} */
@@ -62,14 +70,19 @@ export class Board {
   }
 
   /**
-   * Shows tables, in cells of a size; 0: as large as fits.
+   * Shows tables in cells of a size: pixels, `fit`, or empty for the largest that fits and can be read.
    * @param {Table[]} tables
-   * @param {number} size
+   * @param {string} zoom
+   * @param {Table[]} beside the same tables in a row, for low windows
    */
-  show(tables, size) {
-    this.tables = tables;
-    this.#fit(size);
-    const { width, height } = laidOut(tables, this.size, this.across);
+  show(tables, zoom, beside = tables) {
+    this.asked = { tables, zoom, beside };
+    this.#place();
+  }
+
+  #place() {
+    this.#fit(this.asked);
+    const { width, height } = laidOut(this.tables, this.size, this.across);
     this.spacer.style.width = `${width}px`;
     this.spacer.style.height = `${height}px`;
     this.element.style.height = `${height + 18}px`;
@@ -78,22 +91,31 @@ export class Board {
   }
 
   /**
-   * Chooses the size of cells: what is asked for, or as large as fits the window.
-   * @param {number} wanted
+   * Chooses the size of cells, and the tables in a row where the others cannot be read at a glance.
+   * @param {{tables: Table[], zoom: string, beside: Table[]}} asked
    */
-  #fit(wanted) {
+  #fit({ tables, zoom, beside }) {
     const room = (this.element.clientWidth || 800) - 4;
     const high = this.#room() - 18;
-    const fits = (/** @type {number} */ size, /** @type {number} */ across) => laidOut(this.tables, size, across).width <= room;
-    let size = wanted || LARGEST;
-    if (!wanted) {
-      while (size > READABLE && laidOut(this.tables, size, size).height > high) size -= 1;
-      while (size > LEAST && !fits(size, size)) size -= 1;
-    }
-    let across = size * WIDEST;
-    while (across > size && !fits(size, across)) across -= 1;
-    this.size = size;
-    this.across = Math.max(Math.floor(across), size);
+    const least = zoom === FIT ? SMALLEST : LEAST;
+    const fits = (/** @type {Table[]} */ some, /** @type {number} */ size, /** @type {number} */ across, /** @type {number} */ most) => {
+      const { width, height } = laidOut(some, size, across);
+      return width <= room && height <= most;
+    };
+    const largest = (/** @type {Table[]} */ some, /** @type {number} */ from, /** @type {number} */ most) => {
+      let size = from;
+      while (size >= least && !fits(some, size, size, most)) size -= 1;
+      return size < least ? 0 : size;
+    };
+    const whole = [tables, beside].map((some) => largest(some, LARGEST, high));
+    const wide = [tables, beside].map((some) => largest(some, READABLE, Infinity));
+    const inRow = whole[0] < READABLE && (whole[1] || wide[1]) > whole[0];
+    this.tables = inRow ? beside : tables;
+    const own = Number(inRow);
+    this.size = Number(zoom) || whole[own] || wide[own] || least;
+    let across = this.size * WIDEST;
+    while (across > this.size && !fits(this.tables, this.size, across, Infinity)) across -= 1;
+    this.across = Math.max(Math.floor(across), this.size);
   }
 
   /** Pixels of height that the board may have: in a wide window those from its top to the end of the window. */
@@ -102,9 +124,11 @@ export class Board {
     return Math.max(LOWEST, window.innerHeight - this.element.getBoundingClientRect().top - window.scrollY - 12);
   }
 
-  /** Scrolls to where A and D begin: what is on top of D may be tall. */
+  /** Scrolls to where the lowest tables begin: what is on top of D may be tall. */
   toCorner() {
-    this.element.scrollTo(0, this.element.scrollHeight);
+    const first = Math.max(0, ...laidOut(this.tables, this.size, this.across).placed.map(({ y }) => y));
+    const { clientHeight, scrollHeight } = this.element;
+    this.element.scrollTo(0, scrollHeight > clientHeight + MARGIN ? first - clientHeight * CORNER : 0);
   }
 
   /**

@@ -11,7 +11,7 @@ export function cited(source) {
   const number = source.match(/^\d[\d.]+/)?.[0];
   if (!number) return source;
   const others = Object.entries(database.sections ?? {}).map(([release, beginnings]) => {
-    const begin = Object.keys(beginnings).findLast((each) => `${number}.`.startsWith(`${each}.`));
+    const begin = Object.keys(beginnings).filter((each) => `${number}.`.startsWith(`${each}.`)).pop();
     return begin ? ` [${release}: ${beginnings[begin]}${number.slice(begin.length)}]` : "";
   });
   return `${database.document}, section ${number}${others.join("")}${source.slice(number.length)}`;

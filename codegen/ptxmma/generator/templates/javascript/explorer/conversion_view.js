@@ -91,12 +91,12 @@ export class ConversionView {
     if (!this.shown) {
       const there = tensorOperands(instruction, null).size > 0 && " ptxmma layout --through takes operands in tensor memory.";
       fill(this.answer, h("p", {}, `${sources.length ? next.canonical : instruction.canonical} has no elements in registers.`, there));
-      this.board.show([], 0);
+      this.board.show([], "");
       return;
     }
     const command = ["ptxmma layout", instruction.canonical, "--operand", source.name, "--as", next.canonical, "--as-operand", target.name, state.turned && "--transpose"].filter(Boolean).join(" ");
     fill(this.answer, sentences(this.shown, Boolean(plain?.reordered) && !state.order), h("p", { class: "command" }, h("code", {}, command), copyButton("Copy", () => command)));
-    this.board.show(conversionTables(this.shown, state.colour), Number(state.zoom));
+    this.board.show(conversionTables(this.shown, state.colour), state.zoom);
   }
 
   #light() {

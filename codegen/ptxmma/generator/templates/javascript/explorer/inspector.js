@@ -2,6 +2,7 @@
 
 import { bitsOf } from "../arrangements.js";
 import { gathered, inverseMap } from "../bit_maps.js";
+import { shortName } from "../source_texts.js";
 import { cited } from "./citations.js";
 import { h } from "./dom.js";
 import { titleOf, WARP } from "./scene.js";
@@ -43,6 +44,30 @@ export function elementSentence(panel, row, col) {
   if (!panel.table || !place) return `${elementName(panel, row, col)}: in shared memory`;
   if (panel.table.layout.kind === "address") return `lane ${place.lane} gives the address of ${panel.table.axes.filter(Boolean).map((axis, side) => `${axis} ${side ? col : row}`).join(", ")}`;
   return `${elementName(panel, row, col)}: lane ${place.lane}, register ${registerName(panel.table, place)}, element ${place.element}`;
+}
+
+/**
+ * An instruction in few words: its name, its shape and the type of A.
+ * @param {import("../index.d.ts").Instruction} instruction
+ */
+export function briefName({ canonical, name, qualifiers, group: { entry } }) {
+  const words = [entry.shape, entry.typed].map((qualifier) => qualifiers[qualifier]).filter(Boolean);
+  return words.length ? [name, ...words].join(" ") : canonical;
+}
+
+/**
+ * The answer about an element in few words, for the title of the page.
+ * @param {Scene} scene
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ */
+export function elementAnswer({ instruction }, panel, row, col) {
+  const { table } = panel;
+  const place = panel.places[row * panel.cols + col];
+  if (table?.layout.kind === "address") return elementSentence(panel, row, col);
+  const where = !table || !place ? "in shared memory" : `lane ${place.lane}, ${table.layout.kind === "fragment" ? shortName(place, table) : registerName(table, place)}`;
+  return `${elementName(panel, row, col)} of ${briefName(instruction)}: ${where}`;
 }
 
 /**

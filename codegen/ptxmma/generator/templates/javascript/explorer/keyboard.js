@@ -43,7 +43,7 @@ export function keyboard({ store, search, views, step, theme, help, board }) {
     "+": () => zoom(store, board(), 1),
     "=": () => zoom(store, board(), 1),
     "-": () => zoom(store, board(), -1),
-    0: () => store.set({ zoom: "" }),
+    0: () => store.set({ zoom: "fit" }),
     l: () => {
       const lane = document.querySelector(".details dd button.link")?.textContent;
       if (lane && !store.state.at.startsWith("lane:")) store.set({ at: `lane:${lane}` });

@@ -1,6 +1,7 @@
 /** The explorer: a page without a server. */
 
 import { database } from "../database.js";
+import { arrangements } from "../arrangements.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
@@ -39,7 +40,7 @@ const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
 const conversion = new ConversionView(store);
 const tensor = tensorMemories.length > 0 ? new TensorView(store) : undefined;
-/** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}][]} */
+/** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void, fault?: string, headline?: string}][]} */
 const views = [
   ["matrices", "Matrices", matrices],
   ...(memory ? [/** @type {typeof views[number]} */ (["memory", "Shared memory", memory])] : []),
@@ -50,6 +51,8 @@ const views = [
   ["convert", "Convert", conversion],
 ];
 
+const wrong = h("div", { class: "error", role: "alert" });
+const out = h("a", { class: "caption", target: "_blank" }, "Open in the explorer");
 const spelling = h("code", { class: "canonical" });
 const facts = h("p", { class: "facts" });
 const tabs = views.map(([name, title, view]) => {
@@ -70,7 +73,8 @@ document.body.append(
   picker.element,
   h("div", { class: "headline" }, h("div", {}, spelling, facts)),
   h("nav", { role: "tablist", "aria-label": "Views" }, tabs),
-  h("main", {}, views.map(([, , view]) => view.element)),
+  wrong,
+  h("main", {}, views.map(([, , view]) => view.element), out),
   h("footer", {}, `ptxmma ${database.version} · ${database.document}`),
   help,
 );
@@ -81,6 +85,19 @@ function current() {
   if (named) return named;
   const [group] = instructionGroups();
   return instructionOf(group, group.numbers[0]);
+}
+
+/**
+ * Names in the URL that the page does not have, in sentences; the selection is for the view to judge.
+ * @param {State} state
+ */
+function faultsOf({ i, v, target, bits }) {
+  return [
+    !instructionMeant(i) && `No instruction is ${i}; this is ${current().canonical}.`,
+    !views.some(([name]) => name === v) && `No view is ${v}: there are ${views.map(([name]) => name).join(", ")}.`,
+    target && !(target in database.targets) && `No target is ${target}; instructions of every target are shown.`,
+    bits && bitsIn(bits) === null && `${bits} is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits.`,
+  ];
 }
 
 /**
@@ -114,17 +131,19 @@ function describedExample(bits) {
 
 store.follow((state, changed) => {
   const bits = bitsIn(state.bits);
-  if (bits !== null && !state.i) {
-    state.i = describedExample(bits) ?? "";
+  if (!state.i) {
+    store.settle({ i: (bits !== null && describedExample(bits)) || current().canonical });
     changed.add("i");
   }
   const instruction = current();
+  if (state.at && state.v === "matrices" && !arrangements(instruction).size && tensorOperands(instruction, null).size) store.settle({ v: "tensor" });
   const view = views.find(([name]) => name === state.v) ?? views[0];
   if (changed.has("i")) {
     spelling.textContent = instruction.canonical;
     fill(facts, headline(instruction));
-    document.title = `${instruction.canonical} · ptxmma explorer`;
   }
+  document.body.classList.toggle("embed", Boolean(state.embed));
+  out.href = location.href.replace(/&embed=[^&]*/, "");
   picker.update(instruction, state, changed);
   tabs.forEach((tab, place) => {
     const shown = views[place] === view;
@@ -136,6 +155,8 @@ store.follow((state, changed) => {
   // The picture to copy shows the matrices.
   if (view[0] === "copy") matrices.update(instruction, state, changed);
   view[2].update(instruction, state, changed);
+  document.title = `${view[2].headline || instruction.canonical} · ptxmma explorer`;
+  fill(wrong, [...faultsOf(state), view[2].fault].filter(Boolean).map((fault) => h("p", {}, fault)));
 });
 
 /** For the console of the browser, and for tests: the drawing and what is shown. */

@@ -1,12 +1,13 @@
 /** The matrices of an instruction, drawn as they multiply. */
 
+import { arrangements } from "../arrangements.js";
 import { shortName } from "../source_texts.js";
 import { tensorOperands } from "../tensor_places.js";
 import { Board } from "./board.js";
 import { choice, fill, h, numberField, segments, worded } from "./dom.js";
-import { elementDetails, elementSentence, laneDetails, observedNote } from "./inspector.js";
+import { briefName, elementAnswer, elementDetails, elementSentence, laneDetails, observedNote } from "./inspector.js";
 import { colourOf, hueOf } from "./palette.js";
-import { lightsOf, sceneOf, WARP } from "./scene.js";
+import { focusOf, lightsOf, sceneOf, threadsOf, WARP } from "./scene.js";
 import { chosenOf, chosenText } from "./state.js";
 import { zoomButtons } from "./zoom.js";
 
@@ -29,9 +30,14 @@ export class MatricesView {
     this.group = null;
     /** @type {Focus | null} */
     this.hover = null;
+    /** The accumulator that is drawn, where it is not the result. */
+    this.middle = "";
+    /** The fault of a selection that names nothing, and the answer about one that does. */
+    this.fault = this.headline = "";
     this.tools = h("div", { class: "tools" });
     this.notes = h("div", { class: "notes" });
     this.details = h("aside", { class: "details", "aria-label": "Details" });
+    this.caption = h("p", { class: "caption" });
     this.live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.board = new Board("Matrices", {
       point: (spot) => this.#point(spot),
@@ -40,7 +46,7 @@ export class MatricesView {
         this.store.set({ at: spot ? textOf(spot.table.id, spot.row, spot.col) : "" });
       },
     });
-    this.element = h("section", { class: "view matrices" }, h("div", { class: "drawing" }, this.tools, this.notes, this.board.element), this.details, this.live);
+    this.element = h("section", { class: "view matrices" }, h("div", { class: "drawing" }, this.tools, this.notes, this.board.element, this.caption), this.details, this.live);
   }
 
   /**
@@ -50,13 +56,18 @@ export class MatricesView {
    */
   update(instruction, state, changed) {
     const again = ["i", "choose", "middle", "colour", "zoom", "v"].some((key) => changed.has(/** @type {keyof State} */ (key)));
-    if (again || !this.scene) {
-      this.scene = sceneOf(instruction, chosenOf(state.choose), state.middle);
+    const [named] = state.at.toLowerCase().split(":");
+    const middle = [named, state.embed].find((name) => instruction.places[name] === "middle") ?? state.middle;
+    if (again || middle !== this.middle || !this.scene) {
+      this.middle = middle;
+      this.scene = sceneOf(instruction, legalChoices(instruction, chosenOf(state.choose)), middle);
       fill(this.tools, this.#toolbar(this.scene, state));
       const layouts = new Map(this.scene.panels.flatMap((panel) => (panel.table?.layout.observed ? [[panel.table.layout.observed, panel.table.layout]] : [])));
       fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."), tensorOperands(instruction, null).size > 0 && h("button", { type: "button", onclick: () => this.store.set({ v: "tensor" }) }, "Show tensor memory"));
       this.details.hidden = !this.scene.panels.length;
-      this.board.show(this.scene.panels.map((panel) => tableOf(panel, state.colour)), Number(state.zoom));
+      const panels = this.scene.panels.filter(({ name, table }) => ["", name, table?.operand.name].includes(state.embed));
+      const tables = panels.map((panel) => tableOf(panel, state.colour));
+      this.board.show(tables, state.zoom, tables.map((table, place) => ({ ...table, ...besides(panels[place]) })));
     }
     this.#shown(state);
     if (this.group !== instruction.group) this.board.toCorner();
@@ -70,12 +81,12 @@ export class MatricesView {
    */
   #toolbar(scene, state) {
     const chosen = chosenOf(state.choose);
-    const lanes = Math.max(WARP, ...scene.panels.map((panel) => panel.table?.threads ?? 0));
+    const lanes = threadsOf(scene);
     const lane = state.at.startsWith("lane:") ? Number(state.at.slice(5)) : "";
     const colours = /** @type {[string, string][]} */ ([["lane", "Lane"], ["register", "Register"], ...(lanes > WARP ? [["warp", "Warp"]] : [])]);
     return [
       segments("Colour by", colours, state.colour, (colour) => this.store.set({ colour })),
-      scene.accumulators.length > 1 && segments("Middle", scene.accumulators.map((name) => [name, name.toUpperCase()]), state.middle || scene.accumulators[0], (middle) => this.store.set({ middle })),
+      scene.accumulators.length > 1 && segments("Middle", scene.accumulators.map((name) => [name, name.toUpperCase()]), state.middle || scene.accumulators[0], (middle) => this.store.set({ middle, at: "" })),
       ...Object.entries(scene.choices).map(([axis, values]) => choice(worded(axis), values.map(String), String(chosen[axis] ?? values[0]), (value) => this.store.set({ choose: chosenText({ ...chosen, [axis]: Number(value) }) }))),
       numberField("Lane", lane, (value) => this.store.set({ at: value === undefined ? "" : `lane:${Math.min(Math.max(value, 0), lanes - 1)}` }), { min: 0, max: lanes - 1, placeholder: "any", class: "short" }),
       zoomButtons(this.store, this.board),
@@ -88,11 +99,26 @@ export class MatricesView {
     this.#shown(this.store.state);
   }
 
+  /**
+   * The selection; what is wrong with it is a fault of the link.
+   * @param {Scene} scene
+   * @param {string} at
+   */
+  #picked(scene, at) {
+    try {
+      this.fault = "";
+      return focusOf(scene, at);
+    } catch (error) {
+      this.fault = `${at}: ${/** @type {Error} */ (error).message}.`;
+      return null;
+    }
+  }
+
   /** @param {State} state */
   #shown(state) {
     const { scene } = this;
     if (!scene) return;
-    const picked = focusOf(scene, state.at);
+    const picked = this.#picked(scene, state.at);
     const focus = this.hover ?? picked;
     const lights = focus && lightsOf(scene, focus);
     const byId = new Map(scene.panels.map((panel) => [panel.id, panel]));
@@ -102,7 +128,12 @@ export class MatricesView {
     if (focus && "lane" in focus) fill(this.details, laneDetails(scene, focus.lane, (to, row, col) => this.store.set({ at: textOf(to.id, row, col) })));
     else if (focus && panel) fill(this.details, elementDetails(scene, panel, focus.row, focus.col, follow));
     else fill(this.details, hints(scene));
-    if (focus && !this.hover) this.live.textContent = "lane" in focus ? `Lane ${focus.lane}` : panel ? elementSentence(panel, focus.row, focus.col) : "";
+    const said = focus ? ("lane" in focus ? `Lane ${focus.lane}` : panel ? elementSentence(panel, focus.row, focus.col) : "") : "";
+    this.caption.textContent = said || "Point at an element.";
+    if (!this.hover) {
+      this.live.textContent = said;
+      this.headline = said && panel ? elementAnswer(scene, panel, /** @type {any} */ (focus).row, /** @type {any} */ (focus).col) : said && `${said} of ${briefName(scene.instruction)}`;
+    }
     const drawn = picked && "panel" in picked ? this.board.tables.find((table) => table.id === picked.panel) : undefined;
     if (drawn && picked && "panel" in picked) this.board.cursor = { table: drawn, row: picked.row, col: picked.col };
   }
@@ -117,18 +148,23 @@ function textOf(panel, row, col) {
   return `${panel}:${row},${col}`;
 }
 
-/**
- * The selection that a text of the URL names: `a:9,3`, `lane:5`; null where the instruction has no such thing.
- * @param {Scene} scene
- * @param {string} text
- * @returns {Focus | null}
+ * The choices that an instruction has; the others belong to another instruction.
+ * The choices that an instruction has; others are those of another.
+ * @param {Instruction} instruction
+ * @param {Record<string, number>} chosen
  */
-function focusOf(scene, text) {
-  const [id, place = ""] = text.split(":");
-  if (id === "lane" && place) return { lane: Number(place) };
-  const panel = scene.panels.find((each) => each.id === id) ?? (scene.accumulators.includes(id) ? scene.panels.find((each) => each.side === "middle") : undefined);
-  const [row, col] = place.split(",").map(Number);
-  return panel && row < panel.rows && col < panel.cols ? { panel: panel.id, row, col } : null;
+function legalChoices(instruction, chosen) {
+  const tables = [...arrangements(instruction).values()];
+  return Object.fromEntries(Object.entries(chosen).filter(([axis, value]) => tables.every(({ legal }) => !legal[axis] || legal[axis].includes(value))));
+}
+
+/**
+ * The place of a panel in a row of all: A, B, D, each with what belongs to it.
+ * @param {Panel} panel
+ */
+function besides({ side, name, across, down }) {
+  const after = Number(side === "top" && name.length > 1);
+  return side ? { down: 2, across: across + after + 3 * Number(side === "middle"), hanging: true } : { down, across };
 }
 
 /**

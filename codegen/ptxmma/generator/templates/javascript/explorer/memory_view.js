@@ -69,7 +69,7 @@ export class MemoryView {
     }
     this.board.element.hidden = !this.image;
     this.costs.hidden = !this.image;
-    if (this.image) this.board.show([imageTable(this.image, this.facts)], 26);
+    if (this.image) this.board.show([imageTable(this.image, this.facts)], "26");
     this.#point(null);
   }
 

@@ -4,7 +4,7 @@
  * @typedef {object} Pen
  * @property {(x: number, y: number, width: number, height: number, fill: string, strength?: number) => void} box
  * @property {(x: number, y: number, width: number, height: number, stroke: string, weight: number) => void} frame
- * @property {(x: number, y: number, text: string, size: number, fill: string, style?: {bold?: boolean, anchor?: "start" | "middle" | "end", strength?: number}) => void} text
+ * @property {(x: number, y: number, text: string, size: number, fill: string, style?: {bold?: boolean, anchor?: "start" | "middle" | "end"}) => void} text
  */
 
 export const FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif";
@@ -27,14 +27,12 @@ export function canvasPen(context) {
       context.lineWidth = weight;
       context.strokeRect(x, y, width, height);
     },
-    text(x, y, text, size, fill, { bold = false, anchor = "middle", strength = 1 } = {}) {
-      context.globalAlpha = strength;
+    text(x, y, text, size, fill, { bold = false, anchor = "middle" } = {}) {
       context.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
       context.textAlign = anchors[anchor];
       context.textBaseline = "middle";
       context.fillStyle = fill;
       context.fillText(text, x, y);
-      context.globalAlpha = 1;
     },
   };
 }
@@ -52,8 +50,8 @@ export function svgPen() {
     pen: {
       box: (x, y, width, height, fill, strength = 1) => elements.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${fill}"${shade(strength)}/>`),
       frame: (x, y, width, height, stroke, weight) => elements.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="none" stroke="${stroke}" stroke-width="${weight}"/>`),
-      text: (x, y, text, size, fill, { bold = false, anchor = "middle", strength = 1 } = {}) =>
-        elements.push(`<text x="${x}" y="${y}" font-size="${size}" fill="${fill}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}${shade(strength)}>${escaped(text)}</text>`),
+      text: (x, y, text, size, fill, { bold = false, anchor = "middle" } = {}) =>
+        elements.push(`<text x="${x}" y="${y}" font-size="${size}" fill="${fill}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}>${escaped(text)}</text>`),
     },
   };
 }

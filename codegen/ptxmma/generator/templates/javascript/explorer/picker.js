@@ -31,7 +31,7 @@ export class Picker {
       this.#said(instruction);
       return;
     }
-    const allowed = instructionGroups().filter((group) => !state.target || state.target in group.accepted);
+    const allowed = instructionGroups().filter((group) => !(state.target in database.targets) || state.target in group.accepted);
     const members = allowed.filter((group) => group.entry === instruction.group.entry);
     const names = [...new Set(allowed.map((group) => group.entry.name))];
     fill(

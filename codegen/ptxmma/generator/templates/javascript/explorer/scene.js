@@ -1,6 +1,6 @@
 /** The matrices of an instruction as they multiply: A on the left, B on top, D in the middle; metadata and scale factors beside them. */
 
-import { arrangements } from "../arrangements.js";
+import { arrangements, within } from "../arrangements.js";
 import { database } from "../database.js";
 
 /** @typedef {import("../index.d.ts").Arrangement} Arrangement */
@@ -149,6 +149,34 @@ function choicesIn(panels) {
  */
 function ratioOf(instruction) {
   return instruction.pattern ? instruction.pattern.chunk / instruction.pattern.kept : 1;
+}
+
+/**
+ * The selection that a text of the URL names: `a:9,3`, `e:3,1` for metadata, `lane:5`.
+ *
+ * Throws a RangeError for what the instruction does not have.
+ * @param {Scene} scene
+ * @param {string} text
+ * @returns {Focus | null} null where the text is empty
+ */
+export function focusOf(scene, text) {
+  if (!text) return null;
+  const [id, place = ""] = text.toLowerCase().split(":");
+  const numbers = place.split(",").map((number) => (/^\d+$/.test(number) ? Number(number) : NaN));
+  if (id === "lane") {
+    within({ lane: numbers[0] }, { lane: threadsOf(scene) });
+    return { lane: numbers[0] };
+  }
+  const panel = scene.panels.find(({ id: own, table }) => own === id || table?.operand.name === id);
+  if (!panel) throw new RangeError(`${scene.instruction.name} has no matrix ${id}: there are ${scene.panels.map((each) => each.id).join(", ")}`);
+  const [row, col] = numbers;
+  within({ row, col }, { row: panel.rows, col: panel.cols });
+  return { panel: panel.id, row, col };
+}
+
+/** @param {Scene} scene */
+export function threadsOf(scene) {
+  return Math.max(WARP, ...scene.panels.map(({ table }) => table?.threads ?? 0));
 }
 
 /** @param {string} name */

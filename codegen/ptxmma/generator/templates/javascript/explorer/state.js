@@ -7,7 +7,7 @@
  * @property {string} target only instructions that it accepts; empty: any
  * @property {string} at what is selected: `a:9,3`, or `lane:5`
  * @property {string} colour lane, register, warp
- * @property {string} zoom pixels of a cell; empty: as many as fit
+ * @property {string} zoom pixels of a cell; `fit`: as many as fit both ways; empty: the same, but readable
  * @property {string} choose what must be chosen: `selector:1,matrix:2`
  * @property {string} middle which accumulator is drawn: empty for the result
  * @property {string} image options of the image in shared memory: `bf16,K,128B,64,64,start,lbo,sbo,base`; `e2m1_padded` for a padded type
@@ -23,6 +23,7 @@
  * @property {string} product what a descriptor chooses: `m:128,n:64,dtype:f32,atype:bf16,btype:bf16`
  * @property {string} base of an operand in tensor memory: its column, and its lane where that is not 0: `64,16`
  * @property {string} load of it: canonical spelling
+ * @property {string} embed the only matrix that is shown, without the rest of the page
  * @property {string} as format to copy, or the instruction whose operand a conversion makes
  * @property {string} into that operand
  * @property {string} turned whether it is transposed: `1`
@@ -31,7 +32,7 @@
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", family: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", family: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "", embed: "",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
@@ -69,6 +70,15 @@ export class Store {
   follow(listener) {
     this.listeners.push(listener);
     listener(this.state, new Set(/** @type {(keyof State)[]} */ (Object.keys(EMPTY))));
+  }
+
+  /**
+   * Says in the URL what is shown by default.
+   * @param {Partial<State>} state
+   */
+  settle(state) {
+    Object.assign(this.state, state);
+    history.replaceState(null, "", this.hash());
   }
 
   /** The state as the end of a URL: what is not as it is by default. */

@@ -12,6 +12,7 @@
  * @property {number} cols
  * @property {number} down place among the tables, from the top
  * @property {number} across place among the tables, from the left
+ * @property {boolean} [hanging] whether it begins at the top of its place, where others end at the bottom
  * @property {number} wide width of a cell, in cells of the board
  * @property {(row: number, col: number) => Cell} cell
  * @property {(row: number) => string} rowName
@@ -35,6 +36,8 @@ const GAP = 22;
 const NUMBERS = 14;
 const TINY = 10;
 const LABELS = 22;
+/** Strength of a colour outside of a selection: words on it can be read, on light and on dark. */
+const DIMMED = 0.16;
 
 /**
  * Pixels that the names of rows need.
@@ -73,8 +76,9 @@ export function laidOut(tables, size, across) {
   const lefts = starts(widths);
   const tops = starts(heights);
   const placed = tables.map((table) => {
-    const bottom = (tops.get(table.down) ?? 0) + (heights.get(table.down) ?? 0);
-    return { table, x: (lefts.get(table.across) ?? 0) + side, y: bottom - table.rows * size, width: table.cols * across * table.wide, height: table.rows * size };
+    const top = tops.get(table.down) ?? 0;
+    const y = top + (table.hanging ? TITLE + EDGE : (heights.get(table.down) ?? 0) - table.rows * size);
+    return { table, x: (lefts.get(table.across) ?? 0) + side, y, width: table.cols * across * table.wide, height: table.rows * size };
   });
   const total = (/** @type {Map<number, number>} */ map) => [...map.values()].reduce((sum, value) => sum + value + GAP, -GAP);
   return { placed, width: total(widths) + 4, height: total(heights) + 4, side };
@@ -113,24 +117,25 @@ export function drawTable(pen, { table, x, y }, size, across, colours, lights, a
     for (let col = first.col; col < last.col; col += 1) {
       const cell = table.cell(row, col);
       const lit = lights(table, row, col);
-      const strength = anyLit && !lit ? 0.22 : 1;
+      const dim = anyLit && !lit;
+      const strength = dim ? DIMMED : 1;
       const right = line && !(col + 1 < table.cols && table.cell(row, col + 1).key === cell.key && cell.key) ? 1 : 0;
       const below = line && !(row + 1 < table.rows && table.cell(row + 1, col).key === cell.key && cell.key) ? 1 : 0;
       const bare = lit ? colours.accent : colours.blank;
       pen.box(x + col * wide, y + row * size, wide - right, size - below, cell.fill || bare, cell.fill || !lit ? strength : 0.55);
       const [middle, centre] = [x + (col + 0.5) * wide - right / 2, y + (row + 0.5) * size];
-      const ink = cell.fill ? "#14171a" : colours.faint;
+      const ink = cell.fill && !dim ? "#14171a" : colours.faint;
       if (size >= LABELS && cell.label) {
-        pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true, strength });
-        pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink, { strength });
-      } else if (Math.min(size, wide) >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.35) / cell.top.length), ink, { strength });
+        pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true });
+        pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink);
+      } else if (Math.min(size, wide) >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.35) / cell.top.length), ink);
       else if (cell.top && size >= TINY && (col === first.col || !cell.key || table.cell(row, col - 1).key !== cell.key)) {
         // Small cells of one register have one label together, where it fits.
         let count = 1;
         while (cell.key && col + count < last.col && table.cell(row, col + count).key === cell.key) count += 1;
-        const label = () => pen.text(x + (col + count / 2) * wide, centre, cell.top, size * 0.75, ink, { strength });
+        const label = () => pen.text(x + (col + count / 2) * wide, centre, cell.top, size * 0.75, ink);
         if (count > 1 && count * wide >= cell.top.length * 6) shared.push(label);
-        else if (count === 1) pen.text(middle, centre, cell.top.replace(/^T/, ""), Math.min(size * 0.65, (wide * 1.3) / cell.top.length), ink, { strength });
+        else if (count === 1) pen.text(middle, centre, cell.top.replace(/^T/, ""), Math.min(size * 0.65, (wide * 1.3) / cell.top.length), ink);
       }
       if (lit === 2) pointed.push([row, col]);
     }

@@ -16,13 +16,14 @@ function nameOf({ places }, { point }) {
 }
 
 /**
- * One sentence about a cell, for screen readers.
+ * One sentence about a cell, for screen readers and titles.
  * @param {TensorScene} scene
  * @param {TensorCell} cell
+ * @param {string} [of] the instruction
  */
-export function cellSentence(scene, cell) {
+export function cellSentence(scene, cell, of = "") {
   const { place, register } = cell;
-  const where = `${nameOf(scene, cell)}: lane ${scene.base.lane + place.lane}, column ${scene.base.column + place.column}, bit ${place.bit}`;
+  const where = `${nameOf(scene, cell)}${of}: lane ${scene.base.lane + place.lane}, column ${scene.base.column + place.column}, bit ${place.bit}`;
   return register ? `${where}; thread ${register.lane} of warp ${register.warp}, register ${register.register}` : where;
 }
 

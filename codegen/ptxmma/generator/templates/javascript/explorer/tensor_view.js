@@ -34,6 +34,7 @@ import { zoomButtons } from "./zoom.js";
 /**
  * An operand as it is shown.
  * @typedef {object} TensorScene
+ * @property {string} instruction
  * @property {TensorPlaces} places
  * @property {Record<string, number>} selected
  * @property {{lane: number, column: number}} base
@@ -42,7 +43,7 @@ import { zoomButtons } from "./zoom.js";
  */
 
 /** Cells are as high as two words need, and as wide as the numbers of a row and a column. */
-const HEIGHT = 22;
+const HEIGHT = "22";
 const WIDE = 1.6;
 
 export class TensorView {
@@ -53,6 +54,8 @@ export class TensorView {
     this.scene = null;
     /** @type {TensorCell | null} */
     this.hover = null;
+    /** The fault of a selection that names nothing, and the answer about one that does. */
+    this.fault = this.headline = "";
     this.tools = h("div", { class: "tools" });
     this.notes = h("div", { class: "notes" });
     this.details = h("aside", { class: "details", "aria-label": "About the cell" });
@@ -88,22 +91,22 @@ export class TensorView {
     const product = tensorProduct(instruction, textsOf(state.product));
     const operands = tensorOperands(instruction, product);
     const names = [...operands.keys()];
-    const name = names.find((each) => [each, operands.get(each)?.operand.name].includes(state.operand)) ?? names[0];
+    const [named] = state.at.split(":");
+    const name = [state.operand, named].flatMap((wanted) => names.find((each) => [each, operands.get(each)?.operand.name].includes(wanted)) ?? [])[0] ?? names[0];
     const places = operands.get(name) ?? null;
-    this.scene = places && this.#scene(places, state);
-    const size = Number(state.zoom) || HEIGHT;
+    this.scene = places && { instruction: instruction.canonical, ...this.#scene(places, state) };
     this.board.element.hidden = !this.scene;
     this.details.hidden = !names.length;
     refill(this.tools, names.length > 1 && segments("Operand", names.map((each) => [each, titleOf(each)]), name, (operand) => this.store.set({ operand, at: "" })), product && this.#choices(product), this.scene && this.#toolbar(this.scene, state));
     const missing = names.length ? `No source says where ${titleOf(name)} lies with ${Object.entries(product?.values ?? {}).map(([key, value]) => `${key} = ${value}`).join(", ")}.` : "";
     fill(this.notes, !names.length && this.#elsewhere(instruction), names.length > 0 && !places && h("p", {}, missing), product && product.targets.length > 0 && h("p", {}, `Only on ${product.targets.map((each) => each.join(", ")).join("; ")}, and targets that include one of them.`));
-    if (this.scene) this.board.show(this.#tables(this.scene, state.colour), size);
+    if (this.scene) this.board.show(this.#tables(this.scene, state.colour), state.zoom || HEIGHT);
   }
 
   /**
    * @param {TensorPlaces} places
    * @param {State} state
-   * @returns {TensorScene}
+   * @returns {Omit<TensorScene, "instruction">}
    */
   #scene(places, state) {
     const chosen = chosenOf(state.choose);
@@ -229,11 +232,15 @@ export class TensorView {
     const { scene } = this;
     if (!scene) return this.board.light(null);
     const picked = pickedIn(scene, state.at);
+    const { name, sizes } = scene.places;
+    const ranges = Object.entries(sizes).map(([axis, size]) => `${axis} 0 to ${size - 1}`);
+    this.fault = state.at.startsWith(`${name}:`) && !picked ? `${state.at}: ${titleOf(name)} has ${ranges.join(", ")}.` : "";
     const kept = picked && this.#cell(scene, picked);
     const focus = this.hover ?? kept;
     this.board.light(focus && ((table, row, col) => this.#light(scene, focus, this.#placeAt(scene, table, row, col))));
     fill(this.details, focus ? cellDetails(scene, focus) : operandDetails(scene));
     this.live.textContent = kept && !this.hover ? cellSentence(scene, kept) : "";
+    if (!this.hover) this.headline = kept ? cellSentence(scene, kept, ` of ${scene.instruction}`) : "";
     const { partition, cell } = scene.places.memory;
     const each = Math.max(1, cell / scene.places.unit);
     const drawn = picked && this.board.tables.find((table) => table.id === `${picked.cta}/${Math.floor((picked.lane + scene.base.lane) / partition)}`);
@@ -280,5 +287,5 @@ function pickedIn({ places, selected }, text) {
   const axes = Object.keys(places.sizes);
   if (name !== places.name || values.length < places.coordinates.length) return null;
   const point = Object.fromEntries(axes.map((axis, index) => [axis, values[index] ?? 0]));
-  return axes.every((axis) => point[axis] >= 0 && point[axis] < places.sizes[axis]) ? places.locate({ ...point, ...selected }) : null;
+  return axes.every((axis) => Number.isInteger(point[axis]) && point[axis] >= 0 && point[axis] < places.sizes[axis]) ? places.locate({ ...point, ...selected }) : null;
 }

@@ -29,7 +29,7 @@ export function zoomButtons(store, board) {
     h("span", {}, "Zoom"),
     h("div", { class: "segments" }, [
       h("button", { type: "button", "aria-label": "Smaller", onclick: () => zoom(store, board, -1) }, "−"),
-      h("button", { type: "button", onclick: () => store.set({ zoom: "" }) }, "Fit"),
+      h("button", { type: "button", onclick: () => store.set({ zoom: "fit" }) }, "Fit"),
       h("button", { type: "button", "aria-label": "Larger", onclick: () => zoom(store, board, 1) }, "+"),
     ]),
   );
