@@ -368,6 +368,7 @@ _QUESTIONS = [
     ["descriptor", "decode", "0x4000004002000040"],
     ["smem", "--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "8", "--cols", "64"],
     ["tma", "--shape", "64x64", "--box", "64x8", "--type", "bf16"],
+    ["ring", "--stages", "4"],
     ["export", "--format", "csv", "--table", "banks"],
     ["diff", str(paths.DATABASE), str(paths.DATABASE)],
 ]

@@ -14,6 +14,7 @@ from ptxmma import TensorMap, paths
 from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError
 from ptxmma.matrices.shared.box import BoxGeometry
+from ptxmma.matrices.shared.box_rules import IllegalBoxError
 from ptxmma.matrices.shared_memory import CopiedTile, SharedLayout, read_operand
 
 
@@ -35,6 +36,29 @@ def test_errors_say_what_is_allowed(arguments: dict[str, Any], message: str) -> 
     given: dict[str, Any] = {"element": "bf16", "shape": (4096, 4096), "box": (64, 128), "swizzle": "128B"} | arguments
     with pytest.raises(ValueError, match=message):
         BoxGeometry(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        ({"box": (72, 300)}, (64, 256)),
+        ({"shape": (4096, 4096, 64), "box": (72, 300, 9)}, (64, 256, 7)),  # 64 x 256 x 8 elements are too many bytes
+        ({"shape": (4096, 4096, 64), "box": (64, 256, 8)}, (64, 256, 7)),
+        ({"shape": (64,) * 5, "box": (256,) * 5, "swizzle": "none"}, (256, 256, 3, 1, 1)),
+        ({"shape": (64, 56, 56, 8), "lower": (0, 0), "upper": (0, 0), "channels": 70, "pixels": 2000}, (64, 1024)),
+        ({"box": (64, 128), "address": 8}, ()),  # the box is legal
+    ],
+)
+def test_the_nearest_legal_box(arguments: dict[str, Any], nearest: tuple[int, ...]) -> None:
+    given: dict[str, Any] = {"shape": (4096, 4096), "swizzle": "128B"} | arguments
+    element = "u8" if given["swizzle"] == "none" else "f16"
+    with pytest.raises(IllegalBoxError) as raised:
+        BoxGeometry(element, **given)
+    assert raised.value.nearest == nearest
+    if nearest:
+        assert str(raised.value).endswith(f"; the nearest legal box is {'x'.join(map(str, nearest))}")
+        extents = dict(zip(("channels", "pixels"), nearest, strict=True)) if "pixels" in given else {"box": nearest}
+        BoxGeometry(element, **given | extents)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ PAGES = {
     "docs/tensor_memory.rst": "   ",
     "docs/descriptors.rst": "   ",
     "docs/tma.rst": "   ",
+    "docs/pipeline.rst": "   ",
 }
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)

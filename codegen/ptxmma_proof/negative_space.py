@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ptxmma.catalog import evidence
 from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.instructions.spellings import has_opcode
 from ptxmma.check import legality
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
@@ -94,13 +95,18 @@ def speaking(catalog: Catalog, assemblers: Sequence[Assembler], targets: Sequenc
 
 
 def disagreements(catalog: Catalog, batches: Iterable[Batch], explained: Explanations) -> list[Disagreement]:
-    """The differences between the database and the assemblers, targets with the same answer together."""
+    """The differences between the database and the assemblers, targets with the same answer together.
+
+    The database says nothing about a line without an opcode of its instructions: ``st.async`` without ``.async`` is ``st``.
+    """
     accepted_by = functools.cache(Legality(catalog).accepted_by)
     groups: dict[tuple[str, Assembler, str, str], list[str]] = {}
     for batch in batches:
         refused = questions.by_line(batch.refusals)
         spoken = Version(batch.assembler.ptx)
         for number, line in enumerate(batch.lines.texts):
+            if not any(has_opcode(entry, ptx.split(line)[0]) for entry in catalog.database.spec.instructions):
+                continue
             first = accepted_by(line).get(batch.target)
             if (first is not None and first <= spoken) == (number in refused):
                 said = refused.get(number, errata.ACCEPTED)

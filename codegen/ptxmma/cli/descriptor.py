@@ -50,42 +50,45 @@ command.add_command(sparsity)
 @tile_option("major")
 @tile_option("rows")
 @tile_option("cols")
+@tile_option("depth")
 @padded_option
 @json_option
 @database_option
-def encode(family: str | None, swizzle: str, as_json: bool, database: str | None, **given: Any) -> None:
+def encode(family: str | None, swizzle: str, depth: int | None, as_json: bool, database: str | None, **given: Any) -> None:
     """Print the 64 bits of a descriptor.
 
     Give --lbo and --sbo, or the matrix with --type, --major, --rows and --cols: the strides then belong to a dense image that TMA
-    writes.  Prints what looks wrong on standard error.
+    writes.  With --depth, prints the descriptor of each product that the matrix takes along k.  Prints what looks wrong on standard error.
 
     \b
     Examples:
       ptxmma descriptor encode --address 0x400 --swizzle 128 --lbo 16 --sbo 1024
-      ptxmma descriptor encode --address 0x400 --swizzle 128 --type bf16 --major k --rows 64 --cols 64
+      ptxmma descriptor encode --address 0x400 --swizzle 128 --type bf16 --major k --rows 64 --cols 64 --depth 16
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.instructions.user_names import swizzle_named
 
     family = family_of(family, database)
     try:
-        described = _described(family, swizzle_named(swizzle), given, database)
-        bits = described.encode(database=database)
+        described = _described(family, swizzle_named(swizzle), given, depth, database)
+        codes = [each.encode(database=database) for each in described]
     except ValueError as error:
         raise click.UsageError(in_options(str(error))) from None
     from ptxmma.matrices.shared.suspicions import suspicions
 
-    wrong = suspicions(bits, given["major"] and given["major"].upper(), element=given["element"], family=family, database=database)
+    major = given["major"] and given["major"].upper()
+    wrong = suspicions(codes[0], major, element=given["element"], family=family, database=database)
     if as_json:
-        _json(bits, None, given["major"], family, wrong, database)
+        _json(codes, None, given["major"], family, wrong, database)
     else:
-        click.echo(f"{bits:#018x}")
+        for bits in codes:
+            click.echo(f"{bits:#018x}")
         for line in _warnings(wrong):
             click.echo(line, err=True)
     sys.exit(1 if wrong else 0)
 
 
-def _described(family: str, swizzle: str, given: dict[str, Any], database: str | None) -> Descriptor:
-    """The descriptor that the options describe.
+def _described(family: str, swizzle: str, given: dict[str, Any], depth: int | None, database: str | None) -> list[Descriptor]:
+    """The descriptor that the options describe, or one for each step along k of so many elements.
 
     Raises:
         ValueError: a value that is not legal.
@@ -96,23 +99,29 @@ def _described(family: str, swizzle: str, given: dict[str, Any], database: str |
     tile = {"element": "--type", "major": "--major", "rows": "--rows", "cols": "--cols"}
     missing = [option for name, option in tile.items() if given[name] is None]
     if not missing:
-        strides = {name: given[name] for name in ("lbo", "sbo", "base_offset", "padded")}
-        major, x, k = given["major"].upper(), given["rows"], given["cols"]
-        return Descriptor.of(
-            Geometry(given["element"], major, swizzle, x, k, start=given["address"], family=family, database=database, **strides)
-        )
+        place = {name: given[name] for name in ("lbo", "sbo", "base_offset", "padded")} | {"start": given["address"]}
+        tile_of = given["element"], given["major"].upper(), swizzle, given["rows"], given["cols"]
+        if depth is None:
+            return [Descriptor.of(Geometry(*tile_of, family=family, database=database, **place))]
+        from ptxmma.matrices.shared.image import SharedLayout
+
+        return SharedLayout(*tile_of, family=family, database=database, **place).steps(depth)
+    if depth is not None:
+        raise click.UsageError(f"--depth needs the matrix: {', '.join(tile.values())}")
     if len(missing) < len(tile) - (given["major"] is not None):
         raise click.UsageError(f"a matrix needs {', '.join(tile.values())}; {' and '.join(missing)} missing")
     if given["lbo"] is None or given["sbo"] is None:
         raise click.UsageError(f"give --lbo and --sbo, or the matrix in memory: {', '.join(tile.values())}")
-    return Descriptor(
-        start_address=given["address"],
-        leading_byte_offset=given["lbo"],
-        stride_byte_offset=given["sbo"],
-        base_offset=given["base_offset"],
-        swizzle=swizzle,
-        family=family,
-    )
+    return [
+        Descriptor(
+            start_address=given["address"],
+            leading_byte_offset=given["lbo"],
+            stride_byte_offset=given["sbo"],
+            base_offset=given["base_offset"],
+            swizzle=swizzle,
+            family=family,
+        )
+    ]
 
 
 @command.command("decode")
@@ -145,7 +154,7 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
     with usage_errors():
         wrong = suspicions(descriptor, major and major.upper(), element=element, family=family, database=database)
     if form == "json":
-        _json(descriptor, kind, major, family, wrong, database)
+        _json([descriptor], kind, major, family, wrong, database)
     else:
         _table(descriptor, kind, form, family, database)
         if form == "grid":
@@ -217,13 +226,25 @@ def _warnings(wrong: Sequence[Suspicion]) -> list[str]:
     return [f"suspicious: {each.field + ': ' if each.field else ''}{each.text}" for each in wrong]
 
 
-def _json(bits: int, element: ElementType | None, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None) -> None:
+def _json(
+    codes: Sequence[int], element: ElementType | None, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None
+) -> None:
+    """Print a descriptor as JSON; of several the first one with its fields, and all of them as steps."""
     from ptxmma.cli.render import emit
     from ptxmma.matrices.shared.canonical import matrix_codec
 
-    rows = []
+    rows, bits = [], codes[0]
     for field, stored, value in matrix_codec(family, database).explain(bits):
         row = {"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit}
         rows.append(row | ({"elements": _elements(field, value, element)} if element else {}))
     suspicions = [each._asdict() for each in wrong]
-    emit({"descriptor": f"{bits:#018x}", "fields": rows, "layouts": _layouts(bits, major, family, database), "suspicions": suspicions})
+    steps = {"steps": [f"{each:#018x}" for each in codes]} if len(codes) > 1 else {}
+    emit(
+        {
+            "descriptor": f"{bits:#018x}",
+            **steps,
+            "fields": rows,
+            "layouts": _layouts(bits, major, family, database),
+            "suspicions": suspicions,
+        }
+    )

@@ -15,7 +15,7 @@ from ptxmma.cli.command import Command, NamedNumbers
 from ptxmma.cli.served import RefusedError, printed, refuse_large, within
 
 #: The verbs that answer questions, without the ones that write files or show pages.
-_VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "check")
+_VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
 #: Options that read or write files, or change the form for another reader.
 _LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero"}
 #: Characters of an answer.
@@ -179,8 +179,8 @@ def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]
 def command(root: Path) -> None:
     """Serve the answers of the command to an agent, by the Model Context Protocol over standard input and output.
 
-    A tool is a verb: show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, check.  Reads nothing outside
-    of --root, and writes nothing.
+    A tool is a verb: show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, ring, check.  Reads nothing
+    outside of --root, and writes nothing.
 
     \b
     Example:

@@ -37,6 +37,7 @@ _HELP = {
     "swizzle": "none, 32, 64 or 128 bytes; for tcgen05 also 128B_ATOM_32B.",
     "rows": "Rows of A, or columns of B.",
     "cols": "Depth, along k; of a sparse A the stored one.",
+    "depth": "Depth of a product, K of its shape: one descriptor for each.",
     "address": "Shared address of the first byte, before the swizzle.",
     "lbo": "Leading dimension byte offset, in bytes.",
     "sbo": "Stride dimension byte offset, in bytes.",
@@ -89,6 +90,7 @@ def in_options(message: str) -> str:
         "stride_byte_offset": "sbo",
         "x": "rows",
         "k": "cols",
+        "k_extent": "depth",
     }
 
     def option(name: re.Match[str]) -> str:

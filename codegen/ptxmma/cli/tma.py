@@ -135,7 +135,7 @@ def _in_options(message: str) -> str:
     def option(found: re.Match[str]) -> str:
         return f"{names[found[1]]}{found[2]}" if found[1] in names else found[0]
 
-    return re.sub(r"\b([a-z_]+)((?:\[\d\])? (?:=|has) )", option, message).replace("padded=True", "--padded")
+    return re.sub(r"(?<!\ba )(?<!\bthe )\b([a-z_]+)((?:\[\d\])? (?:=|has) )", option, message).replace("padded=True", "--padded")
 
 
 def _place(box: BoxGeometry, destination: int, point: tuple[int, ...] | None) -> dict[str, Any]:

@@ -33,4 +33,6 @@ from ptxmma.matrices.shared.operand import of as of
 from ptxmma.matrices.shared.readable_types import capacity as capacity
 from ptxmma.matrices.shared.reading import operand_addresses as operand_addresses
 from ptxmma.matrices.shared.reading import read_operand as read_operand
+from ptxmma.matrices.shared.ring import Ring as Ring
+from ptxmma.matrices.shared.ring import Round as Round
 from ptxmma.matrices.shared.tensor_map import TensorMap as TensorMap

@@ -5,6 +5,7 @@ Dimensions are innermost first, as the driver takes them.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -181,7 +182,38 @@ class BoxGeometry:
 
     def _obey(self, *arguments: str, at: Sequence[int] = (), offsets: Sequence[int] = (), **instead: int) -> None:
         if found := self.broken(*arguments, at=at, offsets=offsets, **instead):
-            raise IllegalBoxError(found)
+            raise IllegalBoxError(found, self._nearest() if {rule.argument for rule, *_ in found} & {*self._extents} else ())
+
+    @property
+    def _extents(self) -> tuple[str, ...]:
+        """The arguments that have the extents of a copy."""
+        return ("channels", "pixels") if self.mode == "im2col" else ("box",)
+
+    def _resized(self, extents: Sequence[int]) -> BoxGeometry:
+        """This tensor map with other extents, which may break rules."""
+        other = copy.copy(self)
+        if self.mode == "im2col":
+            other.channels, other.pixels = extents
+        else:
+            other.box = tuple(extents)
+        return other
+
+    def _nearest(self) -> tuple[int, ...]:
+        """The legal extents nearest to these: each by itself, then as much of one dimension as the whole allows; empty if none are near."""
+        extents = [self.channels, self.pixels] if self.mode == "im2col" else [*self.box]
+        for fault in self.broken(*self._extents):
+            if (near := fault.nearest) is not None:
+                extents[self._extents.index(fault.place) if fault.entry is None else fault.entry] = near
+        for outer in reversed(range(len(extents))):
+            if not self._resized(extents).broken(*self._extents):
+                break
+            extents[outer] = self._most(extents, outer) or 1
+        return () if self._resized(extents).broken(*self._extents) else tuple(extents)
+
+    def _most(self, extents: Sequence[int], dimension: int) -> int:
+        """The largest legal extent of a dimension up to the present one; 0 if none is legal."""
+        tried = ([*extents[:dimension], size, *extents[dimension + 1 :]] for size in range(extents[dimension], 0, -1))
+        return next((each[dimension] for each in tried if not self._resized(each).broken(*self._extents)), 0)
 
     @property
     def alignments(self) -> dict[str, int]:

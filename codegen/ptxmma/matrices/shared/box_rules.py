@@ -46,12 +46,14 @@ class Broken(NamedTuple):
 
     Attributes:
         rule: the rule.
+        entry: the dimension or stride; None where the rule is about the whole argument.
         place: the argument and the dimension: ``"box[0]"``.
         value: the argument's value there.
         text: the fault.
     """
 
     rule: TensorMapRule
+    entry: int | None
     place: str
     value: int | str
     text: str
@@ -75,14 +77,18 @@ class IllegalBoxError(ValueError):
 
     Attributes:
         broken: the rules that it breaks.
+        nearest: the nearest legal extents of the box, of im2col channels and pixels; empty where they are legal, or none are near.
     """
 
-    def __init__(self, broken: Sequence[Broken]) -> None:
-        super().__init__(broken)
+    def __init__(self, broken: Sequence[Broken], nearest: Sequence[int] = ()) -> None:
+        super().__init__(broken, nearest)
         self.broken = tuple(broken)
+        self.nearest = tuple(nearest)
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.broken))
+        text = "; ".join(map(str, self.broken))
+        alone = len(self.broken) == 1 and self.broken[0].nearest is not None
+        return text if alone or not self.nearest else f"{text}; the nearest legal box is {'x'.join(map(str, self.nearest))}"
 
 
 def broken(
@@ -129,10 +135,10 @@ def _explained(
     """A broken rule, with the value of its argument."""
     text = rule.text.format_map(names)
     if index is None and rule.argument in shown:
-        return Broken(rule, rule.argument, shown[rule.argument], text, None)
+        return Broken(rule, None, rule.argument, shown[rule.argument], text, None)
     name = rule.argument if index is None else _ONE.get(rule.argument, rule.argument)
     place = rule.argument if index is None else f"{rule.argument}[{index}]"
-    return Broken(rule, place, names[name], text, lambda value: all(_holds(each, {**names, name: value}) for each in about))
+    return Broken(rule, index, place, names[name], text, lambda value: all(_holds(each, {**names, name: value}) for each in about))
 
 
 def _holds(rule: TensorMapRule, names: Mapping[str, int]) -> bool:

@@ -1,0 +1,80 @@
+"""``ptxmma ring``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxmma.cli.command import Command
+from ptxmma.cli.options import database_option, json_option, usage_errors
+from ptxmma.cli.tiles import integer, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ptxmma.matrices.shared.ring import Ring
+
+#: So many turns of a ring show that the parities repeat.
+_TURNS = 3
+
+
+@click.command("ring", cls=Command)
+@click.option("--stages", type=integer, required=True, metavar="NUMBER", help="Stages of shared memory, filled and read in turn.")
+@click.option("--bytes", "copies", type=numbers, metavar="BYTES", help="Bytes that each copy into a stage counts: 16384,22528.")
+@click.option("--round", "number", type=integer, metavar="NUMBER", help="Only this use of the ring, counted from 0 on.")
+@json_option
+@database_option
+def command(stages: int, copies: tuple[int, ...] | None, number: int | None, as_json: bool, database: str | None) -> None:
+    """Show the stage of each round of a pipeline, the parities for which its threads wait, and the bytes of a phase.
+
+    Each stage has an mbarrier "full", which completes a phase when the copies have filled the stage, and one "empty", which does when it
+    is read.  "ptxmma tma" says how many bytes a copy counts.
+
+    \b
+    Example:
+      ptxmma ring --stages 4 --bytes 16384,22528
+      ptxmma ring --stages 4 --round 9
+    """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.cli.render import emit
+    from ptxmma.matrices.shared.ring import Ring
+
+    with usage_errors():
+        ring = Ring(stages, copies or (), database=database)
+        shown = range(_TURNS * ring.stages) if number is None else [number]
+        rounds = {each: ring.round(each) for each in shown}
+    if as_json:
+        emit(
+            {
+                "stages": ring.stages,
+                "transaction_bytes": ring.transaction_bytes,
+                "rounds": [{"round": each, **place._asdict()} for each, place in rounds.items()],
+            }
+        )
+    else:
+        _print(ring, [number] if number is not None else range(0, _TURNS * ring.stages, ring.stages))
+
+
+def _print(ring: Ring, starts: Iterable[int]) -> None:
+    """Print one line for a round, or for each turn of the ring."""
+    from ptxmma.cli.render import aligned, blocks, heading
+
+    single = not isinstance(starts, range)
+    rows: list[tuple[Any, ...]] = [("round", "stage", "phase", "wait at empty", "wait at full")]
+    for first in starts:
+        stage, phase, empty, full = ring.round(first)
+        last, end = (first, stage) if single else (first + ring.stages - 1, ring.stages - 1)
+        rows.append(
+            (_span(first, last), _span(stage, end), str(phase), f"parity {empty}" + ("" if phase else ": at once"), f"parity {full}")
+        )
+    click.echo(heading(f"ring of {ring.stages} stage{'s' * (ring.stages > 1)}"))
+    blocks(
+        {
+            "bytes": [f"{ring.transaction_bytes} count on full in each phase"] if ring.transaction_bytes else [],
+            "rounds": aligned(rows),
+        }
+    )
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"

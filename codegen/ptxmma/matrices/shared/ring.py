@@ -1,0 +1,73 @@
+"""Rings of stages in shared memory: the stage of each round, and the parities that its waits name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ptxmma.arguments import integer
+from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.model import formula
+
+
+class Round(NamedTuple):
+    """One use of a ring: a stage is filled, then read.
+
+    Attributes:
+        stage: the stage, from 0 on.
+        phase: the phase of its mbarriers, from 0 on: how often the stage was used before.
+        empty: the parity for which the thread that fills it waits at ``empty``; in phase 0 it passes at once.
+        full: the parity for which the threads that read it wait at ``full``.
+    """
+
+    stage: int
+    phase: int
+    empty: int
+    full: int
+
+
+class Ring:
+    """Stages of shared memory that are filled and read in turn, each with two mbarriers.
+
+    ``full`` completes a phase when the stage is filled, ``empty`` when it is read.  A wait by parity returns if the phase with that parity
+    is complete, the current one or the one before it, and the phase before the first counts as complete (PTX ISA 9.7.13.15.16).
+
+    >>> Ring(4).round(9)
+    Round(stage=1, phase=2, empty=1, full=0)
+
+    Attributes:
+        stages: their number, 1 or more.
+        transaction_bytes: bytes that ``full`` counts in each phase.
+    """
+
+    def __init__(self, stages: int, copies: Iterable[int] = (), *, database: DatabaseLike = None) -> None:
+        """A ring of stages that several copies fill, each with its ``transaction_bytes``.
+
+        Raises:
+            TypeError: a number that is not an integer.
+            ValueError: no stage, or a database without the parity of an mbarrier.
+        """
+        self.stages = integer("stages", stages)
+        if self.stages < 1:
+            raise ValueError(f"stages = {stages}: a ring has 1 stage or more")
+        self.transaction_bytes = sum(integer("copies", number) for number in copies)
+        terms = [term for protocol in catalog(database).database.spec.protocols for term in protocol.definitions]
+        parity = next((term.formula for term in terms if term.name == "parity"), None)
+        if parity is None:
+            raise ValueError("the database says nothing about the parity of an mbarrier")
+        self._parity = formula.parse(parity)
+
+    def round(self, number: int) -> Round:
+        """A use of the ring, counted from 0 on over all stages.
+
+        Raises:
+            ValueError: a negative number.
+        """
+        if integer("number", number) < 0:
+            raise ValueError(f"number = {number}: rounds count from 0 on")
+        phase, stage = divmod(number, self.stages)
+        return Round(stage, phase, self._parity_of(phase - 1), self._parity_of(phase))
+
+    def _parity_of(self, phase: int) -> int:
+        parity: Any = formula.evaluate(self._parity, {"phase": phase})
+        return int(parity)
