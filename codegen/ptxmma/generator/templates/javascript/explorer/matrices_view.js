@@ -148,8 +148,8 @@ function textOf(panel, row, col) {
   return `${panel}:${row},${col}`;
 }
 
+/**
  * The choices that an instruction has; the others belong to another instruction.
- * The choices that an instruction has; others are those of another.
  * @param {Instruction} instruction
  * @param {Record<string, number>} chosen
  */
