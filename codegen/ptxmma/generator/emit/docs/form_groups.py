@@ -1,4 +1,4 @@
-"""Groups of instructions that share a page: one family, shape and element width, with the loads and stores for them."""
+"""Groups of instructions that share a page: one family, one shape, of products one element width, and the loads and stores for them."""
 
 from __future__ import annotations
 
@@ -110,8 +110,10 @@ def groups(catalog: Catalog) -> list[FormGroup]:
 
 
 def _key(instruction: Instruction) -> tuple[Hashable, ...]:
+    """Products differ by the width of their elements; a load or a store says the same of every width."""
     name = "" if instruction.variant.shape else instruction.variant.instruction.name
-    return instruction.family, instruction.variant.shape_label, _bits(instruction), name
+    bits = _bits(instruction) if instruction.operation == "multiply" else 0
+    return instruction.family, instruction.variant.shape_label, bits, name
 
 
 def _bits(instruction: Instruction) -> int:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 from ptxmma.catalog import evidence
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.instructions.user_names import type_groups
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.operands import Operand
@@ -50,6 +49,10 @@ from ptxmma.model import InstructionSet, Spec, Version
 
 _Entry = TypeVar("_Entry")
 _WORD = re.compile(r"[a-z0-9]+")
+#: The target in the name of an atom, which is a question of its own.
+_TARGET = re.compile(r"sm[0-9]+")
+#: A shape as other projects write it.
+_CROSSED = re.compile(r"(?<![0-9a-z])([0-9]+)x([0-9]+)x([0-9]+)(?![0-9a-z])")
 #: The kinds of operands that change what an instruction computes, beside the matrices.
 _OPTIONS = ("lane-mask", "column-mask", "immediate", "negation")
 #: Leads from the page of a form to the first folder of the site.
@@ -68,13 +71,16 @@ def page(
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
     shown = chosen(group.own)
     sets, loaded = [entry for entry, _ in entries.values()], tensor_page.loaded(catalog, shown)
+    memory = _memory(spec, group)
     alone, placed_here = form_groups.alone(group, every), [use for use in placed if use.instruction in entries]
     before, between = ordering.around(spec, sets[0])
+    figures = form_sections.figures(gallery, sets, uses, _ROOT)
     return {
         "title": rest.text(group.title),
         "page_labels": [group.label, *map(page_label, group.aliases), *(overview.labels(group.family, sets) if alone else ())],
         "aliases": " ".join((*group.aliases, *([group.family] if alone else []))),
-        "words": " ".join(_words(spec, group)),
+        "words": " ".join(_words(catalog, group)),
+        "order": places(every)[group.path],
         "spelling": shown.canonical,
         "summary": ordering.summary(spec, sets[0]),
         "explorer": _ROOT + _explorer(shown, placed),
@@ -90,7 +96,8 @@ def page(
             for name, (entry, variants) in entries.items()
         ],
         "several": len(entries) > 1,
-        "figures": form_sections.figures(gallery, sets, uses, _ROOT),
+        "figures": figures,
+        "product": form_sections.arrangement(figures),
         "sizes": _sizes(group.own),
         "registers": layout_sections.layout_table(uses),
         "layouts": list(sections.values()),
@@ -98,7 +105,7 @@ def page(
         "products": form_sections.product_tables(spec, group.own),
         "targets": spec_pages.target_table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": examples(shown),
-        "memory": _memory(spec, group),
+        "memory": memory,
         "links": _shared(spec, sets),
         "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when or alone),
         "family_errata": not alone and any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
@@ -121,11 +128,24 @@ def _accepted(spec: Spec, forms: Sequence[Row]) -> dict[str, dict[str, Version]]
     return columns
 
 
-def _words(spec: Spec, group: FormGroup) -> list[str]:
-    """The words for the search: every word of the spellings (names in generated code have the same), and names of groups of types."""
-    own = (word for one in group.members for word in _WORD.findall(f"{one.canonical} {one.identifier}".lower()))
-    groups = (name for name, types in type_groups(spec).items() if name not in types and set(types) & set(group.types))
-    return list(dict.fromkeys((*own, *groups)))
+def places(every: Sequence[FormGroup]) -> dict[str, int]:
+    """The place of each page among the pages of forms that answer a search equally: dense before sparse, then the order of the spec."""
+    return {group.path: place for place, group in enumerate(sorted(every, key=lambda group: group.own[0].sparse))}
+
+
+def _words(catalog: Catalog, group: FormGroup) -> list[str]:
+    """The words for the search, each once.
+
+    These are all words of the spellings and of the names in generated code, atoms, and machine instructions: of documented forms, if any.
+    """
+    known = evidence.of(catalog.database)
+    named = [one for one in group.members if one.documented] or group.members
+    own = [f"{one.canonical} {one.identifier}" for one in named]
+    for one in named:
+        row = known.of(one.canonical)
+        own += [*row.peers, *row.differing, *row.atoms, *(code for ran in row.executed for code in ran.machine)]
+    words = (word for text in own for word in _WORD.findall(_CROSSED.sub(r"m\1n\2k\3", text.lower())))
+    return list(dict.fromkeys(word for word in words if not _TARGET.fullmatch(word)))
 
 
 def _statements(representatives: Iterable[Instruction]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog.instructions import Instruction
@@ -67,6 +67,18 @@ def figures(gallery: Gallery, entries: Iterable[InstructionSet], uses: Iterable[
             }
         )
     return {place: shown for place, shown in made.items() if shown}
+
+
+#: Pixels beside the pictures of A and B that fit beside each other on most screens, and on the widest.
+_FITTING, _WIDEST = 944, 1200
+
+
+def arrangement(figures: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The class of the pictures of a product: A on the left of B wherever both fit whole, on ``"wide"`` screens alone; ``""`` nowhere."""
+    if not {"left", "above"} <= figures.keys():
+        return ""
+    across = sum(max(each["width"] for each in figures[place]) for place in ("left", "above"))
+    return "product" if across <= _FITTING else "product wide" if across <= _WIDEST else ""
 
 
 def _caption(group: Sequence[Use]) -> str:
