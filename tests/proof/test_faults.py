@@ -11,8 +11,8 @@ from ptxmma.check import check
 from ptxmma_proof import faults
 
 _HEAD = (
-    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n{\n.reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<9>; "
-    ".shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n.maxntid 384\n{\n"
+    ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
 )
 _RING = """mov.u32 %r1, bars;
 mov.u32 %r0, %tid.x;
@@ -48,7 +48,24 @@ cp.async.bulk.wait_group.read 0;
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 8), (_GROUPS, 3), (_RING + _SENT + _SENT, 10)])
+_ROLES = """mov.u32 %r1, %tid.x;
+setp.ge.u32 %p1, %r1, 128;
+mov.u32 %r2, tile;
+xor.b32 %r4, %r3, 8;
+shl.b32 %r5, %r4, 4;
+@%p1 bra consumer;
+setmaxnreg.dec.sync.aligned.u32 40;
+bra done;
+consumer:
+setmaxnreg.inc.sync.aligned.u32 232;
+done:
+cp.async.bulk.prefetch.L2.global [%rd3], 16;
+add.s32 %r6, %r2, %r5;
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r3};
+"""
+
+
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 9), (_GROUPS, 3), (_RING + _SENT + _SENT, 12), (_ROLES, 4)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

@@ -11,17 +11,19 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check.remarks import Remark, spelling_of
-from ptxmma.ptx.lines import first_operands
+from ptxmma.ptx.lines import operands_by_count
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Sequence, Set
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.catalog.operands import Operand
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
+#: Parts of opcodes of which a kernel has one, if it is judged: others trap at once, and would take longer to check.
+_COUNTED = (b"mbarrier", b".async.bulk")
 _BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
 
 
@@ -32,23 +34,25 @@ class Alignment:
         self._catalog = catalog
         self._aligned = functools.lru_cache(maxsize=1 << 10)(self._aligned_operands)
 
-    def of_kernel(self, function: Function, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on addresses of a kernel, each with the opcode that it is about.
 
         Args:
             function: the kernel.
+            opcodes: the opcodes of its matrix instructions.
             bits: the bits of its registers.
         """
-        addressed = [(each, operands) for each in function.statements() if (operands := self._aligned(each.opcode, len(each.operands)))]
+        if not any(word in function.text for word in _COUNTED):
+            return
+        aligned = [opcode for opcode in opcodes if self._aligned(opcode)]
+        addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
         for statement, place, text in bits.doubts(lambda known: _doubts(addressed, known)):
             yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
 
-    def _aligned_operands(self, opcode: bytes, count: int) -> tuple[tuple[int, Operand], ...]:
-        """The operands of an opcode that are addresses with an alignment, by their number, if it has a number of operands."""
+    def _aligned_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
+        """The operands of an opcode that are addresses with an alignment, with their places, by the number of operands."""
         instruction = self._catalog.meaning(spelling_of(opcode))
-        lists = [first_operands(form) for form in instruction.forms] if instruction is not None else []
-        operands = next((each for each in lists if len(each) == count), [])
-        return tuple((place, each) for place, each in enumerate(operands) if each.alignment > 1)
+        return operands_by_count(instruction, lambda operand: operand.alignment > 1) if instruction is not None else {}
 
 
 def _doubts(addressed: Sequence[tuple[Statement, Sequence[tuple[int, Operand]]]], known: KnownBits) -> Iterator[tuple[Statement, int, str]]:

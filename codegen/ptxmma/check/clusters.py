@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.lines import first_operands
+from ptxmma.ptx.lines import operands_by_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -57,16 +57,14 @@ class Clusters:
         if not naming:
             return
         size = size_of(function.text)
-        named = [(each, self._naming(each.opcode)) for each in function.statements() if each.opcode in naming]
+        named = [(each, self._naming(each.opcode)) for each in function.statements_of(naming)]
         for statement, place, text in bits.doubts(lambda known: _doubts(named, known, size)):
             yield Remark(function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
 
     def _naming_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
         """The operands of an opcode that name thread blocks, with their places, by the number of operands; none of most opcodes."""
         instruction = self._catalog.meaning(spelling_of(opcode))
-        lists = [first_operands(form) for form in instruction.forms] if instruction is not None else []
-        found = {len(each): [(place, operand) for place, operand in enumerate(each) if _names(operand)] for each in lists}
-        return {count: operands for count, operands in found.items() if operands}
+        return operands_by_count(instruction, _names) if instruction is not None else {}
 
 
 def _names(operand: Operand) -> bool:

@@ -7,7 +7,7 @@ elected thread; the thread blocks of a cluster from those that ``%cluster_ctaran
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.clusters import size_of
@@ -56,7 +56,14 @@ _ALIGNED = b".aligned"
 _RANK_REGISTER = b"%cluster_ctarank"
 #: Thread blocks of a pair.
 _PAIR = 2
-_TOGETHER = "warpgroup"
+
+
+class _Part(NamedTuple):
+    """A part of a warp or warpgroup: its threads, the number of threads of the whole, and the first of these."""
+
+    threads: int
+    size: int
+    first: int
 
 
 class Executions:
@@ -86,30 +93,25 @@ class Executions:
             return
         if _RANK_REGISTER in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
             yield from self._lone(function, paths)
-        if thread_values.INDEX in text and b"%tid.y" not in text and b"%tid.z" not in text:
+        if not any(word in text for word in self.words) or b"%tid.y" in text or b"%tid.z" in text:
+            return
+        if thread_values.INDEX in text or b"elect.sync" in text:
             count = thread_values.threads_of(text)
             yield from self._partial(text, paths.reached(paths.registers.masks(thread_values.INDEX, count).threads), count)
 
     def _partial(self, text: bytes, reached: Sequence[Reached], count: int) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only a part of a warp or warpgroup may execute."""
-        everyone = (1 << count) - 1
         judged = [(each, fact) for each in reached if (fact := self._over(each.opcode)) is not None]
+        # The warps of a warpgroup may execute the same instruction in different branches.
         alike: dict[bytes, int] = {}
         for each, _ in judged:
-            written = text[each.offset : text.find(b";", each.offset)]
-            alike[written] = alike.get(written, 0) | each.threads
+            alike[_written(text, each)] = alike.get(_written(text, each), 0) | each.threads
         for each, fact in judged:
-            size = self._scopes[fact.over]
-            # The warps of a warpgroup may execute the same instruction in different branches.
-            same = text[each.offset : text.find(b";", each.offset)]
-            threads = (alike[same] if fact.over == _TOGETHER else each.threads) & everyone
-            for first in range(0, count if threads != everyone else 0, size):
-                part, whole = threads >> first & (1 << size) - 1, everyone >> first & (1 << size) - 1
-                if part and part != whole:
-                    few = f"{part.bit_count()} of the {whole.bit_count()} threads of a {fact.over}"
-                    message = f"no more than {few} come here, from thread {first} on; all must execute it together (PTX ISA {fact.source})"
-                    yield Remark(Token(each.opcode, each.offset), "warning", "partial-warp", message), each.opcode
-                    break
+            part = _part(each.threads, count, self._scopes["warp"]) or _part(alike[_written(text, each)], count, self._scopes[fact.over])
+            if part is not None:
+                few = f"{part.threads} of the {part.size} threads of a {fact.over if part.size > self._scopes['warp'] else 'warp'}"
+                message = f"no more than {few} come here, from thread {part.first} on; all must execute it together (PTX ISA {fact.source})"
+                yield Remark(Token(each.opcode, each.offset), "warning", "partial-warp", message), each.opcode
 
     def _uniform(self, opcode: bytes) -> Statement | None:
         """The fact that all threads of a scope execute an instruction together: of the largest scope."""
@@ -134,3 +136,18 @@ class Executions:
 
 def _is_of(opcode: bytes, word: str, issuer: Issuer) -> bool:
     return starts(opcode, word.encode()) and any(each.encode() in opcode.split(b".") for each in issuer.both)
+
+
+def _written(text: bytes, each: Reached) -> bytes:
+    """The text of an instruction."""
+    return text[each.offset : text.find(b";", each.offset)]
+
+
+def _part(threads: int, count: int, size: int) -> _Part | None:
+    """The first part of a warp or warpgroup of some size that a mask of the threads of a block has; None where it has whole ones."""
+    everyone = (1 << count) - 1
+    for first in range(0, count if threads & everyone != everyone else 0, size):
+        part, whole = (mask >> first & (1 << size) - 1 for mask in (threads & everyone, everyone))
+        if part and part != whole:
+            return _Part(part.bit_count(), whole.bit_count(), first)
+    return None

@@ -72,7 +72,7 @@ class KernelJudge:
             yield from self._executions.of_kernel(function, paths)
             yield from self._pools.of_kernel(function, paths)
         bits = RegisterBits(function.text, function.passed, function.registers.variable)
-        yield from self._alignment.of_kernel(function, bits)
+        yield from self._alignment.of_kernel(function, opcodes, bits)
         yield from self._clusters.of_kernel(function, opcodes, bits)
         yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
         yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)

@@ -168,6 +168,7 @@ class Predicates:
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._values: dict[bytes, Value] = {}
+        self._others: dict[tuple[bytes, int], ThreadMasks] = {}  # several rules ask for the same ones
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
         self._conditions: dict[bytes, Condition] = {}
 
@@ -223,7 +224,9 @@ class Predicates:
 
     def masks(self, register: bytes, count: int) -> ThreadMasks:
         """Masks by another special register, or by the same one with an elected thread."""
-        return ThreadMasks(self.writes, register, count, elects=True)
+        if (register, count) not in self._others:
+            self._others[register, count] = ThreadMasks(self.writes, register, count, elects=True)
+        return self._others[register, count]
 
     def _value(self, name: bytes, depth: int) -> Value:
         value = self._values.get(name)

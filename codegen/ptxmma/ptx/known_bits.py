@@ -24,7 +24,10 @@ _COMPUTED = [
         rb"mov\.[bus]",
         rb"or\.b",
         rb"and\.b",
+        rb"xor\.b",
+        rb"shfl\.sync\.idx\.b",
         rb"add\.[us]",
+        rb"sub\.[us]",
         rb"shl\.b",
         rb"mul\.(?:lo|wide)\.[us]",
         rb"mad\.(?:lo|wide)\.[us]",
@@ -32,15 +35,20 @@ _COMPUTED = [
         rb"bfi\.b",
         rb"selp\.[bsu]",
         rb"cvt\.u\d\d\.u",
+        rb"cvta(?:\.to)?\.shared(?:::\w+)?\.u",
     )
 ]
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(
-    rb"((?:mov|or|and|add|shl|bfi|selp|(?:mul|mad)\.(?:lo|wide))(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u))\.[bus](16|32|64)"
+    rb"((?:mov|or|and|xor|shfl\.sync\.idx|add|sub|shl|bfi|selp|(?:mul|mad)\.(?:lo|wide))(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u)"
+    rb"|cvta(?=(?:\.to)?\.shared))(?:(?:\.to)?\.shared(?:::\w+)?)?\.[bus](16|32|64)"
 )
 _Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
+
+
+_MASK = (1 << 64) - 1
 
 
 class Bits(NamedTuple):
@@ -65,6 +73,10 @@ class Bits(NamedTuple):
         value = self.value & other.value
         return Bits(value, (self.value | self.unknown) & (other.value | other.unknown) & ~value)
 
+    def __xor__(self, other: Bits) -> Bits:
+        unknown = self.unknown | other.unknown
+        return Bits((self.value ^ other.value) & ~unknown, unknown)
+
     def __or__(self, other: Bits) -> Bits:
         value = self.value | other.value
         return Bits(value, (self.unknown | other.unknown) & ~value)
@@ -74,6 +86,10 @@ class Bits(NamedTuple):
         least, unknown = self.value + other.value, self.unknown + other.unknown
         unknown = ((least + unknown) ^ least) | self.unknown | other.unknown
         return Bits(least & ~unknown, unknown)
+
+    def minus(self, other: Bits) -> Bits:
+        """The difference, modulo a power of two that the caller knows."""
+        return self.plus(Bits(~(other.value | other.unknown) & _MASK, other.unknown)).plus(Bits(1))
 
     def shifted(self, places: int) -> Bits:
         """Shifted to the left, or to the right by a negative number of places."""
@@ -87,7 +103,7 @@ class Bits(NamedTuple):
         return Bits(self.value & ~unknown, unknown)
 
 
-_UNKNOWN = Bits(0, (1 << 64) - 1)
+_UNKNOWN = Bits(0, _MASK)
 _Variables = Callable[[bytes], Variable | None]
 
 
@@ -131,14 +147,14 @@ class KnownBits:
     def _address(self, name: bytes) -> Bits:
         """The address of a variable, whose alignment clears its lowest bits."""
         variable = self._variable_of(name)
-        return _UNKNOWN if variable is None else Bits(0, _UNKNOWN.unknown & -(variable.alignment & -variable.alignment))
+        return _UNKNOWN if variable is None else Bits(0, _MASK & -(variable.alignment & -variable.alignment))
 
     def writers(self, name: bytes) -> list[bytes]:
         """The opcodes of the instructions that have a register for their first operand, or in it."""
         return [opcode for opcode, _, _ in self._writes.get(name, ())]
 
     def _computed(self, operand: bytes) -> Bits:
-        writes = self._writes.get(operand)
+        writes = self._writes.get(operand) if not operand[:1].isdigit() else None  # bar.sync 0, 128 writes nothing
         if writes is None:
             number = self._passed[operand] if operand in self._passed else literals.integer(operand)
             return self._address(operand) if number is None else Bits(number).within(64)
@@ -164,7 +180,7 @@ class KnownBits:
         if len(operands) != _OPERANDS.get(what, 2):
             return _UNKNOWN
         made = _MADE[what](*[self.of(operand.strip()).within(width) for operand in operands]).within(width)
-        return made if not what.endswith(b"wide") else Bits(made.value, made.unknown | _UNKNOWN.unknown << width & _UNKNOWN.unknown)
+        return made if not what.endswith(b"wide") else Bits(made.value, made.unknown | _MASK << width & _MASK)
 
     def _packed(self, operand: bytes, width: int) -> Bits:
         """A register, a constant, or a list that is joined, the lowest first."""
@@ -234,12 +250,18 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
 
 
 #: The number of operands beside the result, for instructions that have another number than two.
-_OPERANDS = {b"bfi": 4, b"selp": 3, b"mad.lo": 3, b"mad.wide": 3}
+_OPERANDS = {b"cvta": 1, b"shfl.sync.idx": 4, b"bfi": 4, b"selp": 3, b"mad.lo": 3, b"mad.wide": 3}
+#: The bits of an address in shared memory that a generic address of the same place has, too: the window is aligned to more.
+_WINDOW = 0xFFFF
 #: The results of instructions, as functions of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
     b"and": Bits.__and__,
+    b"cvta": lambda one: Bits(one.value & _WINDOW, one.unknown | _MASK ^ _WINDOW),
+    b"xor": Bits.__xor__,
+    b"shfl.sync.idx": lambda one, *_: one,  # the register's number in another lane, of which the same bits are known
     b"add": Bits.plus,
+    b"sub": Bits.minus,
     b"shl": functools.partial(_shifted, sign=1),
     b"shr": functools.partial(_shifted, sign=-1),
     b"bfi": _inserted,

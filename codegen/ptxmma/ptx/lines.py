@@ -7,7 +7,7 @@ all that matters of it; :func:`compact` is the same without the registers' names
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
@@ -64,9 +64,11 @@ def named(text: str) -> list[str]:
     return _NAME.findall(text)
 
 
-def first_operands(form: OperandForm) -> list[Operand]:
-    """The operand at each place of a written list: of several in braces or brackets, the first."""
-    return [form.operand(named(part)[0]) for part in items(form.syntax)]
+def operands_by_count(instruction: Instruction, wanted: Callable[[Operand], bool]) -> dict[int, list[tuple[int, Operand]]]:
+    """Some operands of an instruction with their places in a written list, by its length; of several in brackets, the first is asked."""
+    lists = [[form.operand(named(part)[0]) for part in items(form.syntax)] for form in instruction.forms]
+    found = {len(each): [(place, operand) for place, operand in enumerate(each) if wanted(operand)] for each in lists}
+    return {count: operands for count, operands in found.items() if operands}
 
 
 def item(form: OperandForm, names: str, others: Mapping[str, str] = MappingProxyType({})) -> str:

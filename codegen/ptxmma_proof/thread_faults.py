@@ -1,0 +1,138 @@
+"""Faults of threads that execute an instruction, of addresses, masks and registers that they name, and of paths through a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+#: Puts a fault into the text of a module; None where it has no place.
+_Put = Callable[[bytes], bytes | None]
+_ADDRESS = re.compile(rb"(\[\s*%[\w$]+)(?:\s*\+\s*(\d+))?\s*(?=[\],])")
+_ALIGNED = re.compile(rb"\b(?:wgmma|tcgen05|setmaxnreg)\.[\w.:]*aligned[\w.:]*[^;]*;")
+_PAIRED = re.compile(rb"\btcgen05\.alloc\.cta_group::2[^;]*;")
+_NUMBER = re.compile(rb"(setmaxnreg\.(?:inc|dec)[\w.]*\s+)(\d+)")
+_THREADS = re.compile(rb"\.(?:req|max)ntid\s+(\d+)")
+_ROW = re.compile(rb"ldmatrix[^;]*\[\s*(%\w+)")
+_MASK = re.compile(rb"(multicast::cluster[^;]*\]\s*,\s*)[%\w]+(?=\s*[,;])")
+_PARAMETER = re.compile(rb"\.param\s[^,()]*?([\w$]+)\s*(?:\[\d+\]\s*)?[,)]")
+_ALLOC, _RELINQUISH, _FREE, _LOAD = (
+    re.compile(rb"(?:@!?%\w+\s+)?tcgen05\." + word + rb"[^;]*;") for word in (b"alloc", b"relinquish", b"dealloc", b"ld\\.")
+)
+#: Bytes before an instruction in which its predicate is.
+_NEAR = 60
+
+
+class TextFault(NamedTuple):
+    """A kind of fault that the text of a module alone has: in words, the rule that it breaks, and the change."""
+
+    name: str
+    rule: str
+    put: _Put
+
+
+def _by_first(pattern: re.Pattern[bytes], register: bytes) -> _Put:
+    """The fault that only the thread, or thread block, of number 0 executes an instruction that has no predicate."""
+
+    def put(text: bytes) -> bytes | None:
+        for match in pattern.finditer(text):
+            if text[max(0, match.start() - _NEAR) : match.start()].rstrip().endswith((b";", b"}", b":", b"{")):
+                first = b"{ .reg .pred first; .reg .b32 own; mov.u32 own, %b; setp.eq.u32 first, own, 0; @first " % register
+                return text[: match.start()] + first + match[0] + b" }" + text[match.end() :]
+        return None
+
+    return put
+
+
+def _moved(opcode: bytes, distance: int) -> _Put:
+    """The fault that the first address of an instruction, if it is in a register, is too large by some bytes."""
+    pattern = re.compile(rb"(?<![\w$%%.])%b[\w.:]*\s+[^;\[]*(?=\[)" % opcode)
+
+    def put(text: bytes) -> bytes | None:
+        addresses = (_ADDRESS.match(text, match.end()) for match in pattern.finditer(text))
+        first = next((address for address in addresses if address is not None), None)
+        if first is None:
+            return None
+        return text[: first.start()] + b"%b+%d" % (first[1], int(first[2] or 0) + distance) + text[first.end() :]
+
+    return put
+
+
+def _too_many_registers(text: bytes) -> bytes | None:
+    """All warps of a kernel with more than 256 threads ask for 240 registers."""
+    threads = _THREADS.search(text)
+    return _NUMBER.sub(rb"\g<1>240", text) if threads and int(threads[1]) > 256 and b"setmaxnreg.inc" in text else None
+
+
+def _unswizzled(text: bytes) -> bytes | None:
+    """No address of ``ldmatrix`` is computed with a final xor of some bits."""
+    changed = text
+    for base in {match[1] for match in _ROW.finditer(text)}:
+        mixed = re.search(rb"xor\.b32\s+%b\s*,\s*(%%\w+)\s*,\s*(%%\w+)\s*;" % re.escape(base), changed)
+        if mixed is not None:
+            kept = mixed[1] if re.search(rb"and\.b32\s+%b\s*,[^;]*\d\s*;" % re.escape(mixed[2]), text) else mixed[2]
+            changed = changed[: mixed.start()] + b"mov.b32 %b, %b;" % (base, kept) + changed[mixed.end() :]
+    return changed
+
+
+def _replaced(pattern: bytes, by: bytes, count: int = 0) -> _Put:
+    return lambda text: re.sub(pattern, by, text, count=count) if re.search(pattern, text) else None
+
+
+def _inserted(after: re.Pattern[bytes], make: Callable[[bytes], bytes | None]) -> _Put:
+    """The fault that a statement, made of a module's text, is executed after another if a parameter is 0."""
+
+    def put(text: bytes) -> bytes | None:
+        place = after.search(text)
+        if place is None:
+            return None
+        head = text[text.rfind(b".entry", 0, place.start()) : place.start()]
+        parameter, statement = _PARAMETER.search(head), make(text)
+        if parameter is None or statement is None:
+            return None
+        test = b"{ .reg .pred none; .reg .b32 first; ld.param.u32 first, [%b]; setp.eq.u32 none, first, 0; @none " % parameter[1]
+        return text[: place.end()] + test + statement + b" }" + text[place.end() :]
+
+    return put
+
+
+def _statement(pattern: re.Pattern[bytes]) -> Callable[[bytes], bytes | None]:
+    """An instruction of a text without its predicate."""
+
+    def find(text: bytes) -> bytes | None:
+        match = pattern.search(text)
+        return match[0][match[0].find(b"tcgen05") :] if match else None
+
+    return find
+
+
+def _freed_before_the_last_load(text: bytes) -> bytes | None:
+    """The instruction that frees tensor memory comes before the last load."""
+    freed, loads = _FREE.search(text), [*_LOAD.finditer(text)]
+    if freed is None or not loads or loads[-1].start() > freed.start():
+        return None
+    place = loads[-1].start()
+    return text[:place] + freed[0] + b"\n" + text[place : freed.start()] + text[freed.end() :]
+
+
+FAULTS: Sequence[TextFault] = (
+    TextFault("an instruction with .aligned in thread 0 alone", "partial-warp", _by_first(_ALIGNED, b"%tid.x")),
+    TextFault("tcgen05.alloc.cta_group::2 in thread block 0 alone", "lone-cta", _by_first(_PAIRED, b"%cluster_ctarank")),
+    TextFault("setmaxnreg of 240 in all warps of more than 256 threads", "register-pool", _too_many_registers),
+    TextFault("no setmaxnreg.dec", "register-pool", _replaced(rb"setmaxnreg\.dec[^;]*;", b"")),
+    TextFault("an mbarrier 4 bytes further on", "alignment", _moved(b"mbarrier", 4)),
+    TextFault("a row of ldmatrix 8 bytes further on", "alignment", _moved(b"ldmatrix", 8)),
+    TextFault("a row of stmatrix 8 bytes further on", "alignment", _moved(b"stmatrix", 8)),
+    TextFault("the destination of cp.async.cg 8 bytes further on", "alignment", _moved(rb"cp\.async\.cg", 8)),
+    TextFault("the destination of a bulk copy 8 bytes further on", "alignment", _moved(rb"cp\.async\.bulk(?:\.tensor\.\dd)?\.shared", 8)),
+    TextFault("no swizzle in the rows of ldmatrix", "bank-conflict", _unswizzled),
+    TextFault("a multicast mask of 0", "outside-cluster", lambda text: _MASK.sub(rb"\g<1>0", text, count=1)),
+    TextFault(
+        "fence.proxy.async.global in place of .shared::cta",
+        "missing-proxy-fence",
+        _replaced(rb"fence\.proxy\.async\.shared::cta", b"fence.proxy.async.global"),
+    ),
+    TextFault("tcgen05.dealloc before the last load", "tensor-memory-freed", _freed_before_the_last_load),
+    TextFault("ret after tcgen05.alloc if a parameter is 0", "tensor-memory-kept", _inserted(_ALLOC, lambda _: b"ret;")),
+    TextFault("tcgen05.alloc after relinquish if a parameter is 0", "relinquished-permit", _inserted(_RELINQUISH, _statement(_ALLOC))),
+)
