@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import cast
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by, swizzle_encoding
@@ -33,11 +33,7 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
         targets: the targets that the assemblers were run for; other targets do not change the digest.
     """
     accepted = instruction.accepted_by()
-    texts: dict[int, list[str]] = instruction.database.memo.setdefault("operand texts", {})
-    forms = texts.get(id(instruction.forms))
-    if forms is None:  # many instructions share their forms
-        forms = [f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms]
-        texts[id(instruction.forms)] = forms
+    forms = _of_forms(instruction, _asked_of)
     extras = [f"{form.syntax} {_of(instruction.accepted_by(form), targets)}" for form in instruction.forms if form.requires]
     for form in instruction.forms:
         for name, rule in form.of_constants:
@@ -45,6 +41,19 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
             extras.append(f"{name} {rule.values} {_of(instruction.accepted_by(with_rule), targets)}")
     extras += [f"{each.canonical} {_of(each.accepted_by(), targets)}" for each in instruction.hinted()]
     return _digest([instruction.canonical, *forms, *_of(accepted, targets), *extras])
+
+
+def _of_forms(instruction: Instruction, texts: Callable[[Instruction], Iterator[str]]) -> list[str]:
+    """Texts about the forms of an instruction, which many instructions share."""
+    known: dict[object, list[str]] = instruction.database.memo.setdefault("operand texts", {})
+    key = texts, id(instruction.forms)
+    if key not in known:
+        known[key] = [*texts(instruction)]
+    return known[key]
+
+
+def _asked_of(instruction: Instruction) -> Iterator[str]:
+    yield from (f"{form.syntax}: {' '.join(map(_text, form.operands))}" for form in instruction.forms)
 
 
 def _of(accepted: Mapping[str, Version], targets: Collection[str]) -> list[str]:
@@ -115,12 +124,7 @@ def bit_map(layout: BitMap) -> str:
 def _computed(instruction: Instruction) -> Iterator[str]:
     database = instruction.database
     yield instruction.canonical
-    for form in instruction.forms:
-        yield form.syntax
-        for operand in form.operands:
-            yield _operand(operand)
-            if operand.layout is not None:
-                yield register_layout(database, operand.layout)
+    yield from _of_forms(instruction, _computed_of)
     if instruction.variant.instruction.metadata:
         own = instruction.metadata
         yield f"{own.selectors} {' '.join(own.legal)} {register_layout(database, own.layout)}"
@@ -131,6 +135,15 @@ def _computed(instruction: Instruction) -> Iterator[str]:
         entries = read_by(database.spec, memory, family).majorness if memory else ()
         readable = [entry.majorness for entry in entries if types.issubset(entry.elements)]
         yield f"{' '.join(readable)} {_shared_memory(database, family)}"
+
+
+def _computed_of(instruction: Instruction) -> Iterator[str]:
+    for form in instruction.forms:
+        yield form.syntax
+        for operand in form.operands:
+            yield _operand(operand)
+            if operand.layout is not None:
+                yield register_layout(instruction.database, operand.layout)
 
 
 def _operand(operand: Operand) -> str:

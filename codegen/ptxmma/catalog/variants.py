@@ -91,8 +91,8 @@ class Variant:
     @functools.cached_property
     def shape_label(self) -> str:
         """Its shape, with a capital letter for an extent that ranges: ``m64nNk16``."""
-        capitals = {extent: extent.upper() for extent in self.ranging}
-        return spelled(self._templates.get(self.instruction.shape, ""), {**self.extents, **capitals})
+        template = self._templates.get(self.instruction.shape, "")
+        return spelled(template, self.extents | {extent: extent.upper() for extent in self.ranging}) if "{" in template else template
 
     @functools.cached_property
     def requires(self) -> tuple[Requirement, ...]:
@@ -251,6 +251,9 @@ def recased(token: str) -> str:
 
 def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
     """Every value that some form gives a qualifier."""
+    made: frozenset[str] | None = instruction.memo.get(("values", name))
+    if made is not None:
+        return made
     values: set[str] = set()
     for form in instruction.forms:
         given = form.qualifiers.get(name, ())
@@ -258,4 +261,5 @@ def qualifier_values(instruction: InstructionSet, name: str) -> frozenset[str]:
             given = form.qualifiers.get(given[0][1:], ())
         points = points_of(form) if any("{" in value for value in given) else [{}]
         values.update(spelled(value, point) for value in given if value for point in points)
-    return frozenset(values)
+    made = instruction.memo["values", name] = frozenset(values)
+    return made

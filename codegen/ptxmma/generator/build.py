@@ -14,7 +14,7 @@ import msgspec
 from ptxmma.generator.documents import KINDS, MANDATORY, Spaces, TensorLayouts
 from ptxmma.generator.problems import Position, Problem, SpecError, clash
 from ptxmma.generator.short_forms import divided, written_out
-from ptxmma.generator.yaml_document import Document, Path_, nearest
+from ptxmma.generator.yaml_document import Document, Path_
 from ptxmma.model import REGISTERS, Space, Spec, TensorProducts, Types
 
 #: The kinds that a spec has exactly one document of.
@@ -37,7 +37,7 @@ class Positions:
         for length in range(len(place), -1, -1):
             if place[:length] in self._parts:
                 origin, document = self._parts[place[:length]]
-                return nearest(document, origin + place[length:])
+                return document.places.nearest(origin + place[length:])
         return Position("spec")
 
 
@@ -57,7 +57,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
     single: dict[str, Document] = {}
     spaces: list[Space] = []
     placed: list[tuple[TensorLayouts, Document]] = []
-    positions = Positions(overlaid=any(document.positions[()].added for document in documents))
+    positions = Positions(overlaid=any(document.places.added for document in documents))
     problems: list[Problem] = []
     for document in documents:
         kind = document.kind
@@ -77,7 +77,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
         elif kind in _SINGLE:
             if kind in single:
                 message = f"a second document of kind {kind}; a spec has one"
-                problems.append(clash(message, document.positions[()], single[kind].positions[()]))
+                problems.append(clash(message, document.start, single[kind].start))
             single[kind] = document
             positions.add(() if kind == "spec" else (kind,), document, ())
             parts |= msgspec.structs.asdict(entry) if kind == "spec" else {kind: entry}
@@ -86,7 +86,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
         elif isinstance(entry, Spaces):
             scopes = parts.setdefault("scopes", {})
             for name, threads in entry.scopes.items():
-                here = nearest(document, ("scopes", name))
+                here = document.places.nearest(("scopes", name))
                 if name in scopes:
                     problems.append(clash(f"a second scope {name!r}", here, positions.at("scopes", name)))
                 positions.add(("scopes", name), document, ("scopes", name))
@@ -102,7 +102,7 @@ def build(documents: list[Document], incomplete: Collection[str] = ()) -> tuple[
                     positions.add((*prefix, key, len(into)), document, (key, index))
                     into.append(part)
     kinds = {document.kind for document in documents}
-    top = positions.at() if "spec" in kinds else Position(documents[0].positions[()].file) if documents else Position("spec")
+    top = positions.at() if "spec" in kinds else Position(documents[0].places.file) if documents else Position("spec")
     missing = [kind for kind in MANDATORY if kind not in kinds]
     problems += (Problem(top, f"no document of kind {kind}; a spec has one") for kind in missing if kind not in incomplete)
     if "spaces" in kinds and "spaces" not in incomplete:
@@ -127,7 +127,7 @@ def _spaces(spaces: list[Space], placed: list[tuple[TensorLayouts, Document]], p
     numbers = {space.name: index for index, space in enumerate(spaces)}
     for entry, document in placed:
         if entry.space not in numbers:
-            yield Problem(nearest(document, ("space",)), f"no space {entry.space!r}; there are {', '.join(numbers)}")
+            yield Problem(document.places.nearest(("space",)), f"no space {entry.space!r}; there are {', '.join(numbers)}")
             continue
         index = numbers[entry.space]
         for section in ("layouts", "unknown"):
@@ -140,4 +140,4 @@ def _spaces(spaces: list[Space], placed: list[tuple[TensorLayouts, Document]], p
 def _located(error: msgspec.ValidationError, document: Document) -> Problem:
     message, _, where = str(error).partition(" - at `$")
     place = tuple(int(part) if part.isdigit() else part for part in re.findall(r"[\w-]+", where.rstrip("`")))
-    return Problem(nearest(document, place), message)
+    return Problem(document.places.nearest(place), message)

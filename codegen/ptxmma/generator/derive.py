@@ -145,7 +145,7 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
 
     Variants with equal operands are visited once.
     """
-    keys = OperandKeys(spec)
+    keys = OperandKeys.of(spec)
     seen: set[tuple[object, ...]] = set()
     for index, instruction in enumerate(spec.instructions):
         placed = {name: entry.type for name, entry in instruction.operand_kinds.items() if ROLES[entry.kind].layout_kind}

@@ -14,7 +14,7 @@ from ptxmma.generator.documents import KINDS
 from ptxmma.generator.problems import Position, Problem, SpecError
 from ptxmma.generator.short_forms import Schema
 from ptxmma.generator.validity import Predicate, predicate
-from ptxmma.generator.yaml_document import Document, Path_, nearest, read
+from ptxmma.generator.yaml_document import Document, Path_, read
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -63,7 +63,7 @@ def examine(directory: Path, overlay: Path | None = None) -> Loaded:
         documents += read(files[name], name in added, problems)
     if not documents and not problems:
         problems.append(Problem(Position(str(directory)), "no YAML document here; a spec directory holds *.yaml files"))
-    unread = {problem.position.file for problem in problems} - {document.positions[()].file for document in documents}
+    unread = {problem.position.file for problem in problems} - {document.places.file for document in documents}
     incomplete = set(KINDS) if unread else set()
     reported = {problem.position for problem in problems}
     sound = []
@@ -96,10 +96,8 @@ def _schema(kind: str) -> tuple[Schema, Predicate]:
 
 def schema_problems(document: Document) -> Iterator[Problem]:
     """The violations of its schema in a document."""
-    top = document.positions[()]
     if not document.kind:
-        place = document.positions.get(("kind",), top)
-        yield Problem(place, f"a document starts with kind: one of {', '.join(KINDS)}")
+        yield Problem(document.places.nearest(("kind",)), f"a document starts with kind: one of {', '.join(KINDS)}")
         return
     schema, suits = _schema(document.kind)
     if not suits(document.data):
@@ -137,10 +135,10 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         inside: Path_ = (*path, unknown[0])
         shown = allowed or [f"names like {pattern.pattern}" for pattern in patterns]
         return Problem(
-            document.keys[inside],
+            document.places.key(inside),
             f"unknown key {', '.join(_with_nearest(key, allowed) for key in unknown)}; allowed here: {', '.join(shown)}",
         )
-    place = nearest(document, path)
+    place = document.places.nearest(path)
     key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
     expected = schema.get("patternErrorMessage") or schema.get("description")
     hint = f": {expected}" if expected else ""
@@ -155,7 +153,7 @@ def _problem(document: Document, error: ValidationError) -> Problem:
         return Problem(place, f"{key}{_brief(instance)} does not match {wanted}{hint}")
     if error.validator == "uniqueItems":
         number = next(number for number, entry in enumerate(instance) if entry in instance[:number])
-        return Problem(nearest(document, (*path, number)), f"{key}{_brief(instance[number])} is there twice; leave one out")
+        return Problem(document.places.nearest((*path, number)), f"{key}{_brief(instance[number])} is there twice; leave one out")
     if error.validator in ("oneOf", "anyOf"):
         return Problem(place, f"{key}{_brief(instance)} is not allowed{hint}")
     return Problem(place, f"{key}{error.message}{hint}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
@@ -65,25 +66,30 @@ def _operands(spec: Spec) -> Iterator[_Operand]:
         return
     read = _read_by_kind(spec)
     products: set[tuple[object, ...]] = set()
-    # The arguments that decide on an operand: those that its kind reads, and those that its numbers follow from.
+    # The facts that decide on an operand: those that its kind reads, and those that its numbers follow from.
     numbering = {"k", *spec.patterns.tested, *spec.types.around.tested}
+    stated = {kind: sorted((names | numbering).difference(product_rules.ARGUMENTS)) for kind, names in read.items()}
     deciding = {kind: [name for name in product_rules.ARGUMENTS if name in names | numbering] for kind, names in read.items()}
+    told: dict[tuple[object, ...], set[tuple[object, ...]]] = defaultdict(set)
     for opcode, types, operands in _typed(spec, spec.tensor_products, read):
-        told: set[tuple[object, ...]] = set()
+        known_of = []
+        for kind, matrix in operands:
+            place = (kind, matrix, *_width(spec, types.get(f"{matrix}type", "")), *map(opcode.facts.get, stated[kind]))
+            known_of.append((kind, matrix, told[place]))
         for choice in product_rules.sized(spec.tensor_products, opcode.facts, types):
             fresh = []
-            for kind, matrix in operands:  # most choices differ in what this operand does not depend on
-                key = (kind, matrix, choice.block, *map(choice.values.get, deciding[kind]))
-                if key not in told:
-                    told.add(key)
+            for kind, matrix, known in known_of:  # most choices differ in what this operand does not depend on
+                key = (choice.block, *map(choice.values.get, deciding[kind]))
+                if key not in known:
+                    known.add(key)
                     fresh.append((kind, matrix))
             if not fresh:
                 continue
             product = resolution.Product(opcode, choice)
             facts = {**product.facts, **resolution.sizes(spec, product)}
             for kind, matrix in fresh:
-                known = {**facts, **resolution.element_bits(spec, product, matrix)} if read[kind] >= _OF_ELEMENTS else facts
-                alike = (kind, matrix, *map(known.get, read[kind]))
+                numbers = {**facts, **resolution.element_bits(spec, product, matrix)} if read[kind] >= _OF_ELEMENTS else facts
+                alike = (kind, matrix, *map(numbers.get, read[kind]))
                 if alike not in products:
                     products.add(alike)
                     yield _Operand(product, kind, matrix)

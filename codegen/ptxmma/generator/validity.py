@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
@@ -22,9 +22,20 @@ def _type(names: str | list[str]) -> Predicate:
     return lambda data: type(data) in types  # type() and not isinstance: True is an int
 
 
-def _any_of(schemas: list[Schema]) -> Predicate:
-    tests = [predicate(schema) for schema in schemas]
-    return lambda data: any(test(data) for test in tests)
+def _every(tests: Sequence[Predicate]) -> Predicate:
+    """The test that all of some tests are: a chain of two each, which takes half of the time of a loop."""
+    if len(tests) < 2:
+        return tests[0] if tests else lambda _: True
+    first, others = tests[0], _every(tests[1:])
+    return lambda data: first(data) and others(data)
+
+
+def _any_of(schemas: Sequence[Schema]) -> Predicate:
+    first = predicate(schemas[0])
+    if len(schemas) == 1:
+        return first
+    others = _any_of(schemas[1:])
+    return lambda data: first(data) or others(data)
 
 
 def _pattern(text: str) -> Predicate:
@@ -75,11 +86,14 @@ def predicate(schema: Schema | bool) -> Predicate:
         about.setdefault(list, []).append(_items(schema))
     if schema.keys() & _MEMBERS:
         about.setdefault(dict, []).append(_members(schema))
-    return lambda data: all(test(data) for test in tests) and all(test(data) for test in about.get(type(data), ()))
+    of_any, of_type = _every(tests), {kind: _every(tests) for kind, tests in about.items()}
+    return lambda data: of_any(data) and (type(data) not in of_type or of_type[type(data)](data))
 
 
 def _items(schema: Schema) -> Predicate:
     first, rest = [*map(predicate, schema.get("prefixItems", ()))], predicate(schema.get("items", True))
+    if not first:
+        return lambda data: all(map(rest, data))
     return lambda data: all(test(item) for test, item in zip(itertools.chain(first, itertools.repeat(rest)), data, strict=False))
 
 
@@ -92,8 +106,9 @@ def _members(schema: Schema) -> Predicate:
         for name, value in data.items():
             tests = [named[name]] if name in named else []
             tests += [each for search, each in patterns if search(name)]
-            if not all(each(value) for each in tests or [others]):
-                return False
+            for each in tests or [others]:
+                if not each(value):
+                    return False
         return True
 
     return test

@@ -1,4 +1,4 @@
-"""YAML text -> plain data with a map of positions.
+"""YAML text -> plain data, and the place of each part of it.
 
 Only the part of YAML that a spec needs is admitted: mappings, lists, strings, integers, true and false.  No anchors and aliases (they can
 explode), no duplicate keys, and no plain scalar that YAML would turn into something else: an unquoted 8.10 is the number 8.1.
@@ -23,34 +23,63 @@ Path_ = tuple[str | int, ...]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Longer integers mean nothing in a spec, and Python refuses to convert the longest.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+#: The tag of a text.
+_TEXT = "tag:yaml.org,2002:str"
 _DEEPEST = 40
 #: Megabytes of a file, far more than the largest of ours has.
 _LARGEST = 10
 
 
-class Document:
-    """One YAML document: its data, its kind (``""`` without one), and the position of each part.
+class Places:
+    """The places of the parts of a document, from the nodes of its text.
 
-    ``positions`` holds the place of each scalar's text (after the quote) and of each mapping and list; ``keys`` the place of each key;
-    ``containers`` has the mappings and lists that are not empty; ``misread`` is true if a part could not be read.
+    Attributes:
+        file: the file, as messages show it.
+        added: whether it belongs to an overlay.
+        nodes, keys: the node of each part, and of its key.
     """
 
-    def __init__(self, data: Any, positions: dict[Path_, Position], keys: dict[Path_, Position], containers: set[Path_]) -> None:
+    def __init__(self, file: str, added: bool) -> None:
+        self.file, self.added = file, added
+        self.nodes: dict[Path_, yaml.Node] = {}
+        self.keys: dict[Path_, yaml.Node] = {}
+
+    def at(self, node: yaml.Node) -> Position:
+        """The place at which the text of a node begins: after its quote."""
+        quoted = isinstance(node, yaml.ScalarNode) and node.style in ('"', "'")
+        return Position(self.file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted, self.added)
+
+    def key(self, path: Path_) -> Position:
+        """The place of a key, with its quote."""
+        mark = self.keys[path].start_mark
+        return Position(self.file, mark.line + 1, mark.column + 1, self.added)
+
+    def nearest(self, path: Path_) -> Position:
+        """The place of ``path``, or of the nearest part around it that is there: the text of a scalar, the key of anything larger."""
+        while path not in self.nodes:
+            path = path[:-1]
+        node = self.nodes[path]
+        within = not isinstance(node, yaml.ScalarNode) and node.value and path in self.keys
+        return self.key(path) if within else self.at(node)
+
+
+class Document:
+    """One YAML document: its data, its kind (``""`` without one), and the places of its parts.
+
+    ``misread`` is true if a part could not be read.
+    """
+
+    def __init__(self, data: Any, places: Places) -> None:
         self.data = data
         kind = data.get("kind") if isinstance(data, dict) else None
         self.kind: str = kind if isinstance(kind, str) and kind in KINDS else ""
-        self.positions = positions
-        self.keys = keys
-        self.containers = containers
+        self.places = places
         self.misread = False
 
-
-def nearest(document: Document, path: Path_) -> Position:
-    """The place of ``path``, or of the nearest part around it that is there: the text of a scalar, the key of anything larger."""
-    while path not in document.positions:
-        path = path[:-1]
-    position = document.positions[path]
-    return document.keys.get(path, position) if path in document.containers else position
+    @property
+    def start(self) -> Position:
+        """The place of its first part."""
+        return self.places.nearest(())
 
 
 def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
@@ -90,8 +119,8 @@ def read(path: Path, added: bool, problems: list[Problem]) -> list[Document]:
         problems.append(Problem(Position(shown), "no document here; write one, or delete the file"))
     documents = []
     for node in nodes:
-        reader, before = _Reader(shown, added, problems), len(problems)
-        document = Document(reader.read(node, ()), reader.positions, reader.keys, reader.containers)
+        places, before = Places(shown, added), len(problems)
+        document = Document(_Reader(places, problems).read(node, ()), places)
         document.misread = len(problems) > before
         documents.append(document)
     return documents
@@ -117,63 +146,51 @@ def _shown(path: Path) -> str:
 class _Reader:
     """Turns YAML nodes into plain data and notes where everything is."""
 
-    def __init__(self, file: str, added: bool, problems: list[Problem]) -> None:
-        self.positions: dict[Path_, Position] = {}
-        self.keys: dict[Path_, Position] = {}
-        self.containers: set[Path_] = set()
-        self._file, self._added = file, added
+    def __init__(self, places: Places, problems: list[Problem]) -> None:
+        self._places = places
         self._problems = problems
         self._seen: set[int] = set()
 
     def read(self, node: yaml.Node, path: Path_) -> Any:
-        quoted = isinstance(node, yaml.ScalarNode) and node.style in ('"', "'")
-        position = self._at(node, quoted)
-        self.positions[path] = position
+        self._places.nodes[path] = node
         if id(node) in self._seen:
-            self._problems.append(Problem(position, "aliases are not allowed; write the value out"))
+            self._report(node, "aliases are not allowed; write the value out")
             return None
         self._seen.add(id(node))
         if len(path) > _DEEPEST:
-            self._problems.append(Problem(position, f"nested deeper than {_DEEPEST} levels"))
+            self._report(node, f"nested deeper than {_DEEPEST} levels")
             return None
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, position)
-        if node.value:
-            self.containers.add(path)
+            return node.value if node.tag == _TEXT else self._scalar(node)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            place = self._at(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
-                self._problems.append(Problem(place, "a key must be plain text"))
+                self._report(key_node, "a key must be plain text")
                 continue
             key = key_node.value
             inside: Path_ = (*path, key)
             if key in result:
-                first = self.keys[inside]
-                self._problems.append(Problem(place, f"duplicate key {key!r}; line {first.line} has it too"))
+                self._report(key_node, f"duplicate key {key!r}; line {self._places.key(inside).line} has it too")
                 continue
-            self.keys[inside] = place
+            self._places.keys[inside] = key_node
             result[key] = self.read(value_node, inside)
         return result
 
-    def _at(self, node: yaml.Node, quoted: bool = False) -> Position:
-        """The place at which the text of a node begins: after its quote."""
-        return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1 + quoted, self._added)
+    def _report(self, node: yaml.Node, message: str) -> None:
+        self._problems.append(Problem(self._places.at(node), message))
 
-    def _scalar(self, node: yaml.ScalarNode, position: Position) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
         kind = node.tag.rpartition(":")[2]
-        if kind == "str":
-            return node.value
         if kind == "int" and _INTEGER.fullmatch(node.value):
             return int(node.value)
         if kind == "bool" and node.value in ("true", "false"):
             return node.value == "true"
         if kind == "int":
-            self._problems.append(Problem(position, f"{node.value}: an integer must be written in decimal, with at most 18 digits"))
+            self._report(node, f"{node.value}: an integer must be written in decimal, with at most 18 digits")
             return node.value
         what = {"float": "a number with a fraction", "bool": "a truth value", "null": "nothing"}.get(kind, f"a {kind}")
         mend = "give a value, or leave the key out" if kind == "null" else f'write it in quotes: "{node.value}"'
-        self._problems.append(Problem(position, f"{node.value or 'an empty value'} is {what} to YAML; {mend}"))
+        self._report(node, f"{node.value or 'an empty value'} is {what} to YAML; {mend}")
         return node.value

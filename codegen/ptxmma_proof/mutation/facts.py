@@ -65,7 +65,7 @@ def mutants(documents: Sequence[Document]) -> list[Mutant]:
         document = documents[number]
         known = sorted(values.get(_slot(document, path), ()))
         for where, after in _changes(path, value, known, document):
-            mutant = Mutant("/".join(Path(document.positions[()].file).parts[-2:]), number, where, _at(document.data, where), after)
+            mutant = Mutant("/".join(Path(document.places.file).parts[-2:]), number, where, _at(document.data, where), after)
             by_identity.setdefault(mutant.identity, mutant)
     return list(by_identity.values())
 
@@ -87,7 +87,7 @@ def sample(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 def applied(documents: Sequence[Document], mutant: Mutant) -> list[Document]:
     """The documents with the change applied; the rest is shared."""
     before = documents[mutant.number]
-    changed = Document(_replaced(before.data, mutant.path, mutant.after), before.positions, before.keys, before.containers)
+    changed = Document(_replaced(before.data, mutant.path, mutant.after), before.places)
     return [*documents[: mutant.number], changed, *documents[mutant.number + 1 :]]
 
 

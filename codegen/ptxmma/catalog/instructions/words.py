@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import roles
 from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.products import product_rules, resolution
-from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values, representatives
+from ptxmma.catalog.variants import expand, fixed_tokens, placeholders, qualifier_values, representatives
 from ptxmma.model import InstructionSet, Preference, Spec
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
         for rank, meaning in enumerate(meanings):
-            for instruction, places in having_all(catalog, meaning, begun=begun):
+            for instruction, places in _having(catalog, meaning, begun=begun):
                 found.setdefault(instruction, Match(instruction, rank, tuple(places), meaning))
         if spelling and any(_is_misspelt(match) for match in found.values()):
             return []
@@ -96,6 +96,26 @@ def words_of(text: str) -> Words:
 def vocabulary(spec: Spec) -> frozenset[str]:
     """The words of PTX that some instruction has."""
     return frozenset().union(*(_vocabulary(spec, entry) for entry in spec.instructions))
+
+
+def has_all(spec: Spec, words: Set[str]) -> bool:
+    """Return whether some instruction has all of some words, with any of its hints."""
+    entries = (entry for entry in spec.instructions if words <= _vocabulary(spec, entry))
+    return any(words <= own for entry in entries for own in _by_variant(spec, entry))
+
+
+def _by_variant(spec: Spec, entry: InstructionSet) -> list[frozenset[str]]:
+    """The words that each variant of an instruction has, with all hints."""
+    if "words of variants" not in entry.memo:
+        hints = {text for hint in entry.hints for value in hint.values for text in _texts(value)}
+        every = []
+        for variant in expand(entry):
+            tokens = (_texts(token) for token in variant.canonical.split("."))
+            types = (roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
+            every.append(frozenset(hints.union(*tokens, *types)))
+        entry.memo["words of variants"] = every
+    made: list[frozenset[str]] = entry.memo["words of variants"]
+    return made
 
 
 def missing(catalog: Catalog, text: str) -> list[str]:
@@ -204,8 +224,8 @@ def _meanings(spec: Spec, words: Words) -> list[Words]:
     return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
 
 
-def having_all(catalog: Catalog, words: Words, *, begun: bool = False) -> Iterator[tuple[Instruction, list[int]]]:
-    """The instructions that have all of some words, or of what they begin, each with the places of the words in its spelling."""
+def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
+    """The instructions that have all of some words, each with the places of the words in its spelling."""
     spec = catalog.database.spec
 
     def may_have(entry: InstructionSet) -> bool:

@@ -5,6 +5,8 @@ A family whose operands have these roles needs no Python.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable
 
 from ptxmma.catalog.operands.operand import Operand
@@ -50,6 +52,8 @@ __all__ = [
     "ROLES", "OperandKeys", "Parameter", "Role", "forms", "matrices", "matrix_types", "multiplicands", "register",
     "register_type", "vector",
 ]  # fmt: skip
+
+_BRACKETED = re.compile(r"\[([^\],]+)[\],]")
 
 #: The role of each kind of operand.
 ROLES: dict[Kind, Role] = {
@@ -100,9 +104,7 @@ ROLES: dict[Kind, Role] = {
 
 def forms(database: Database, variant: Variant) -> tuple[OperandForm, ...]:
     """The operand lists of a variant, A in registers before A by descriptor; variants that agree in what they can depend on share them."""
-    keys: OperandKeys | None = database.memo.get("operand keys")
-    if keys is None:
-        keys = database.memo["operand keys"] = OperandKeys(database.spec)
+    keys = OperandKeys.of(database.spec)
     key = ("operand lists", keys.lists(variant))
     made: tuple[OperandForm, ...] | None = database.memo.get(key)
     if made is None:
@@ -140,13 +142,20 @@ def _describe(database: Database, keys: OperandKeys, variant: Variant, name: str
     if operand is None:
         entry = variant.instruction.operand_kinds[name]
         known: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
-        known["bracketed"] = any(
-            f"[{name}]" in text or f"[{name}," in text for texts in variant.instruction.operands.values() for text in texts
-        )
+        known["bracketed"] = name in _bracketed(variant.instruction)
         known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
         operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand
     return operand
+
+
+def _bracketed(instruction: InstructionSet) -> frozenset[str]:
+    """The operands that PTX has in brackets, alone or first."""
+    made: frozenset[str] | None = instruction.memo.get("bracketed")
+    if made is None:
+        texts = itertools.chain.from_iterable(instruction.operands.values())
+        made = instruction.memo["bracketed"] = frozenset(name for text in texts for name in _BRACKETED.findall(text))
+    return made
 
 
 def matrices(instruction: InstructionSet) -> dict[str, str]:
@@ -182,6 +191,14 @@ class OperandKeys:
         self._decisive: dict[tuple[str, str], list[str]] = {}
         self._listed: dict[tuple[str, str], list[str]] = {}
         self._unstated: dict[str, tuple[str, ...]] = {}
+
+    @classmethod
+    def of(cls, spec: Spec) -> OperandKeys:
+        """The keys of a spec, made once."""
+        made: OperandKeys | None = spec.memo.get("operand keys")
+        if made is None:
+            made = spec.memo["operand keys"] = cls(spec)
+        return made
 
     def exact(self, variant: Variant, operand: str) -> tuple[object, ...]:
         """Equal where all of the operand is, its sizes included."""

@@ -10,7 +10,9 @@ import inspect
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.inspect import Metadata, StructType, Type, UnionType, type_info
+from msgspec.inspect import Metadata, StructType, Type, UnionType, multi_type_info, type_info
+
+from ptxmma import model
 
 
 class Field(NamedTuple):
@@ -36,9 +38,17 @@ class Field(NamedTuple):
 @functools.cache
 def fields(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """The fields of a struct in their order."""
-    info = type_info(struct)
+    of_model = _of_model()
+    info = of_model[struct] if struct in of_model else type_info(struct)
     assert isinstance(info, StructType)
     return tuple(_field(field.name, field.type, field.default) for field in info.fields)
+
+
+@functools.cache
+def _of_model() -> dict[type, Type]:
+    """The information of msgspec about each struct of the model: asked about all at once, it looks at each once."""
+    structs = [each for each in vars(model).values() if isinstance(each, type) and issubclass(each, msgspec.Struct)]
+    return dict(zip(structs, multi_type_info(structs), strict=True))
 
 
 def _field(name: str, annotated: Type, default: Any) -> Field:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.spellings import hint_values
-from ptxmma.catalog.instructions.words import FACTS, having_all, vocabulary, words_of
+from ptxmma.catalog.instructions.words import FACTS, has_all, vocabulary, words_of
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.instruction_rules import modifiers_of
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Database, Statement, Version
+from ptxmma.model import Statement, Version
 
 #: The end of a kernel, as a transition names it.
 _EXIT = "exit"
@@ -61,7 +60,6 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def words(context: RuleContext) -> Iterator[Problem]:
     """People's words that name nothing or are there twice, and preferences for facts that no instruction has."""
     spec, known = context.spec, vocabulary(context.spec)
-    catalog = Catalog(Database(spec=spec, layouts=()))
     seen: set[str] = set()
     for index, entry in enumerate(spec.words):
         for word in entry.names:
@@ -72,7 +70,7 @@ def words(context: RuleContext) -> Iterator[Problem]:
         for number, meaning in enumerate(entry.means):
             if unknown := [word for word in meaning.split() if word.lower() not in known]:
                 yield Problem(context.at("words", index, "means", number), f"no instruction has {listed(unknown)}")
-            elif len(meant := words_of(meaning)) > 1 and next(having_all(catalog, meant), None) is None:
+            elif not has_all(spec, {*words_of(meaning)}):
                 text = f"each word of {meaning!r} is one of PTX, but no instruction has them all: leave one out, or list them as meanings"
                 yield Problem(context.at("words", index, "means", number), text)
     facts = {*FACTS, "name"}.union(*(entry.qualifiers for entry in spec.instructions))

@@ -58,10 +58,12 @@ class RuleContext:
                 sizes.setdefault(name, index)
         self.broken: set[int] = set()
         self.unsound: set[str] = set()
-        self.keys = OperandKeys(spec)
+        self.keys = OperandKeys.of(spec)
         self.carriers = _by_operand(spec.types.carriers)
         self.layouts = _by_operand(spec.register_layouts)
         self.absent: dict[str, Problem] = {}
+        self._includes = {entry.name: entry.includes for entry in spec.targets}
+        self._ancestors: dict[str, set[str]] = {}
         self._reported: set[Position] = set()
         self._uncovered: set[tuple[tuple[str, ...], Position, str]] = set()
 
@@ -110,15 +112,15 @@ class RuleContext:
 
     def ancestors(self, name: str) -> set[str]:
         """All targets that a target includes, directly or through others."""
-        includes = {entry.name: entry.includes for entry in self.spec.targets}
-        ancestors: set[str] = set()
-        left = list(includes.get(name, ()))
-        while left:
-            parent = left.pop()
-            if parent not in ancestors:
-                ancestors.add(parent)
-                left += includes.get(parent, ())
-        return ancestors
+        if name not in self._ancestors:
+            ancestors = self._ancestors[name] = set[str]()
+            left = list(self._includes.get(name, ()))
+            while left:
+                parent = left.pop()
+                if parent not in ancestors:
+                    ancestors.add(parent)
+                    left += self._includes.get(parent, ())
+        return self._ancestors[name]
 
 
 def _by_operand(entries: Sequence[_Entry]) -> dict[str, list[tuple[int, _Entry]]]:

@@ -72,11 +72,12 @@ def _front(context: RuleContext) -> Iterator[Problem]:
     tags: dict[str, Position] = {}
     for index, entry in enumerate(context.spec.instructions):
         for number, _ in enumerate(entry.forms) if index not in context.broken else ():
+            here = context.at("instructions", index, "forms", number)
             for variant in representatives(entry, number):
                 template, arguments = front_name(variant)
                 templates.setdefault(template, index)
                 for tag in arguments:
-                    tags.setdefault(tag, context.at("instructions", index, "forms", number))
+                    tags.setdefault(tag, here)
     taken = header_names.declared(context.spec)
     for template, index in templates.items():
         here = context.at("instructions", index, "stem")

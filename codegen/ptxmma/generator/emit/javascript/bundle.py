@@ -44,7 +44,7 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
     for path, text in _ordered(main, read, []):
         script = _COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", text)))
         for number, line in enumerate(script.splitlines(), 1):
-            if line.startswith(("import ", "export ")) or "`" in _LITERAL.sub("", line):
+            if line.startswith(("import ", "export ")) or ("`" in line and "`" in _LITERAL.sub("", line)):
                 raise ValueError(f"{path}: line {number} without comments cannot be bundled: {line}")
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
