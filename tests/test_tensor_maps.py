@@ -198,6 +198,63 @@ def test_a_product_goes_from_tensors_through_boxes_and_descriptors_to_a_tensor()
     np.testing.assert_array_equal(result, wanted)
 
 
+def test_a_convolution_goes_from_images_through_im2col_to_d() -> None:
+    """Each of nine filter positions is an offset of the same 64 pixels, and adds to D."""
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    random = np.random.default_rng(3)
+    images = random.integers(-2, 3, (2, 9, 7, 64)).astype(np.float16)  # images, rows, columns, channels
+    filters = random.integers(-2, 3, (8, 9, 64)).astype(np.float16)  # results, positions, channels
+    source = TensorMap("f16", images.shape[::-1], lower=(-1, -1), upper=(-1, -1), channels=64, pixels=64, swizzle="128B")
+    weights = TensorMap("f16", filters.shape[::-1], (64, 1, 8), swizzle="128B")
+    layouts = [SharedLayout("f16", "K", "128B", 64, 64), SharedLayout("f16", "K", "128B", 8, 64, start=source.size)]
+    assert [box.difference(layout) for box, layout in zip((source, weights), layouts, strict=True)] == [None, None]
+    padded = np.pad(images.astype(np.float32), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    d, wanted = np.zeros((128, 4), np.float32), np.zeros((2, 9, 7, 8), np.float32)
+    for position in range(9):
+        row, column = divmod(position, 3)
+        pixels = source.load(images, (0, -1, 2, 0), offsets=(column, row))  # from row 3, column 0 of the first image on
+        memory = np.concatenate([pixels, weights.load(filters, (0, position, 0), destination=source.size)])
+        for step_a, step_b in zip(*(layout.steps(16) for layout in layouts), strict=True):
+            d = ptxmma.emulate(wgmma, step_a, step_b, d, memory=memory).d
+        wanted += padded[:, row : row + 9, column : column + 7] @ filters[:, position].astype(np.float32).T
+    np.testing.assert_array_equal(wgmma.operand("d").unpack(d), wanted.reshape(-1, 8)[3 * 7 : 3 * 7 + 64])
+
+
+def test_gathered_rows_go_through_descriptors_to_d() -> None:
+    wgmma = ptxmma.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    random = np.random.default_rng(4)
+    table, right = (random.integers(-4, 5, (rows, 64)).astype(np.float16) for rows in (100, 8))
+    rows = [int(row) for row in random.integers(0, 100, 64)]
+    gather, box = TensorMap("f16", (64, 100), (64, 1), swizzle="128B", mode="gather4"), TensorMap("f16", (64, 8), (64, 8), swizzle="128B")
+    layouts = [SharedLayout("f16", "K", "128B", 64, 64), SharedLayout("f16", "K", "128B", 8, 64, start=64 * 128)]
+    pieces = [gather.load(table, (0, *rows[first : first + 4]), destination=first * 128) for first in range(0, 64, 4)]
+    memory = np.concatenate([*pieces, box.load(right, (0, 0), destination=64 * 128)])
+    d = np.zeros((128, 4), np.float32)
+    for step_a, step_b in zip(*(layout.steps(16) for layout in layouts), strict=True):
+        d = ptxmma.emulate(wgmma, step_a, step_b, d, memory=memory).d
+    np.testing.assert_array_equal(wgmma.operand("d").unpack(d), table[rows].astype(np.float32) @ right.T.astype(np.float32))
+
+
+def test_atoms_of_32_bytes_go_through_descriptors_to_d() -> None:
+    """A and B of tf32, both MN-major, whose rows in the tensors are the steps along k."""
+    product = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::tf32", m=128, n=64, dtype="f32", atype="tf32", btype="tf32")
+    random = np.random.default_rng(5)
+    left, right = (random.integers(-4, 5, (24, extent)).astype(np.float32) for extent in (152, 72))
+    layouts = [SharedLayout("tf32", "MN", "128B_ATOM_32B", x, 16, start=start, family="tcgen05") for x, start in ((128, 0), (64, 8192))]
+    images = []
+    for tensor, layout, at in zip((left, right), layouts, ((24, 4), (4, 4)), strict=True):
+        box = TensorMap("tf32", tensor.shape[::-1], (32, 16), swizzle="128B_ATOM_32B")
+        images.append(box.load_tile(tensor, CopiedTile(box, layout, at)))
+    total: Any = None
+    for steps in zip(*(layout.steps(8) for layout in layouts), strict=True):
+        a, b = (
+            read_operand(step, image, "tf32", layout.x, 8, "MN", layout.start)
+            for step, image, layout in zip(steps, images, layouts, strict=True)
+        )
+        total = ptxmma.emulate(product, a, b.T, total).d
+    np.testing.assert_array_equal(total, left[4:20, 24:152].T @ right[4:20, 4:68])
+
+
 @pytest.mark.parametrize(
     ("arguments", "layout", "at"),
     [

@@ -13,7 +13,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
-from ptxmma.generator.emit.cuda import fragment_moves, layout_structs
+from ptxmma.generator.emit.cuda import fragment_moves, layout_structs, tensor_maps
 from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
 from ptxmma.generator.emit.cuda.functions import Function, Functions, Guard, Guards
 from ptxmma.generator.emit.templating import banner, render
@@ -49,7 +49,8 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     yield from headers.lists()
     yield headers.config()
     yield from headers.types()
-    yield headers.storage()  # not in ptxmma.cuh: it brings in headers of the toolkit
+    yield headers.storage()  # not in ptxmma.cuh, nor is the next: they bring in headers of the toolkit
+    yield from headers.tensor_maps()
     yield headers.output("ptxmma.cuh", "all.cuh", includes=sorted(output.path.removeprefix(f"{_FOLDER}/") for output in outputs))
 
 
@@ -81,6 +82,11 @@ class _Headers:
         """Matrices in shared memory."""
         if self._catalog.database.spec.shared_memory is not None:
             yield self.output(_TILES, "shared_tile.cuh", **shared_layout.tiles(self._catalog), c=c_text, tag=identifier)
+
+    def tensor_maps(self) -> Iterator[Output]:
+        """Tensors as the driver describes them to TMA."""
+        if self._catalog.database.spec.tensor_maps is not None and self._catalog.database.spec.shared_memory is not None:
+            yield self.output("cuda/tensor_map.cuh", "tensor_map.cuh", **tensor_maps.values(self._catalog, "tiled"))
 
     def hints(self) -> Iterator[Output]:
         """The tags of hints."""
