@@ -316,7 +316,7 @@ def test_a_terminal_too_narrow_for_a_table_gets_paragraphs(columns: int) -> None
     assert [line for line in lines if not line.startswith(" ")] == [row["instruction"] for row in rows], "spellings stay whole"
     assert all(len(line) <= columns for line in lines if line.startswith(" "))
     joined = " ".join(line.strip() for line in lines if line.startswith(" "))
-    assert joined == " ".join(f"ptx: {row['ptx']}; targets: {row['targets']}" for row in rows)
+    assert joined == " ".join(f"ptx: {row['ptx']}; targets: {' '.join(row['targets'])}" for row in rows)
 
 
 def test_slow_commands_say_what_they_do_on_a_terminal_only(tmp_path: Path) -> None:
@@ -326,12 +326,44 @@ def test_slow_commands_say_what_they_do_on_a_terminal_only(tmp_path: Path) -> No
         f"reading {spec} ...",
         "making the outputs ...",
         f"writing 5 files to {out} ...",
-        "5 files changed",
+        f"5 files changed in {out}",
     ]
     assert _terminal([*generate, "--check"], 200).splitlines() == [f"reading {spec} ...", "making the outputs ..."]
     assert _terminal(validate, 200).splitlines()[0] == f"reading {spec} ..."
     for arguments in (generate, validate):
         assert "..." not in CliRunner().invoke(main, arguments).stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_console_need_not_have_every_character(verb: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "cp437", "PYTHONUTF8": "0"}
+    done = subprocess.run([_COMMAND, verb, "--help"], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_messages_of_click_have_an_example() -> None:
+    result = CliRunner().invoke(main, ["show"])
+    assert result.stderr.endswith(
+        "Missing argument 'INSTRUCTION'.\nExample: ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
+    )
+    assert "Example: ptxmma list" in CliRunner().invoke(main, ["list", "--typ", "f16"]).stderr
+
+
+def test_show_says_whether_a_target_accepts_it() -> None:
+    spelling = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    assert "on sm_90a\n  accepted from PTX ISA 8.0 on\n" in CliRunner().invoke(main, ["show", spelling, "--target", "H100"]).stdout
+    refused = CliRunner().invoke(main, ["show", spelling, "--target", "sm_75"]).stdout
+    assert "on sm_75\n  sm_75 does not support it; supported: sm_80 from PTX ISA 7.0" in refused
+
+
+@pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "tcgen05.mma", "cp.async.bulk.tensor"])
+def test_a_family_is_shown_in_short(family: str) -> None:
+    shown, whole, errata = (CliRunner().invoke(main, ["show", family, *more]).stdout for more in ([], ["--all"], ["--evidence"]))
+    assert len(shown.splitlines()) <= 36
+    assert f"ptxmma show {family} --all" in shown
+    assert "errata" not in shown
+    assert len(whole.splitlines()) >= len(shown.splitlines()) - 1
+    assert errata.partition("\nerrata\n")[2].rstrip() in whole
 
 
 def test_colour_and_no_colour() -> None:
@@ -587,7 +619,7 @@ def test_some_options_may_be_repeated() -> None:
 
 def test_no_option_is_left_without_completion() -> None:
     """Numbers, flags, files and texts of the user's own have none."""
-    free = {"pattern", "old", "new", "descriptor", "modules", "as_product"}
+    free = {"pattern", "old", "new", "descriptor", "modules", "as_product", "site"}
     for command in _commands():
         assert command
         for parameter in command.params:

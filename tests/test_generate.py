@@ -139,7 +139,7 @@ def test_files_of_others_stay(toy_out: Path, tmp_path: Path) -> None:
     assert result.output.splitlines() == [
         "deleted: generated/cmake/old.cmake",
         f"deleted: {left_over.relative_to(out).as_posix()}",
-        "2 files changed",
+        f"2 files changed in {out}",
     ]
     assert all(path.exists() for path in mine)
     assert _run("generate", "--spec", _TOY, "--out", out, "--check").exit_code == 0

@@ -70,7 +70,7 @@ def test_a_module_is_an_output(modules: Path, tmp_path: Path) -> None:
     arguments = ("--emitter", "package.good", "--out", out)
     assert "missing: mine/" in _generate(*arguments, "--check").output
     assert not out.exists()
-    assert _generate(*arguments).output == "3 files changed\n"
+    assert _generate(*arguments).output == f"3 files changed in {out}\n"
     assert {path.split("/")[0] for path in _tree(out)} == {"mine"}  # and nothing of ours
     assert _generate(*arguments, "--check").exit_code == 0
     (stale, gone, _) = sorted((out / "mine").iterdir())
@@ -82,7 +82,7 @@ def test_a_module_is_an_output(modules: Path, tmp_path: Path) -> None:
     for line in (f"stale: mine/{stale.name}", f"missing: mine/{gone.name}", "orphaned: mine/old.txt"):
         assert line in check.output
     assert f"mend with: ptxmma generate --spec {_TOY} --out {out} --emitter package.good" in check.stderr
-    assert _generate(*arguments).output == "deleted: mine/old.txt\n3 files changed\n"
+    assert _generate(*arguments).output == f"deleted: mine/old.txt\n3 files changed in {out}\n"
     assert (out / "mine/by_hand.txt").exists()
     assert _generate("--out", out).exit_code == 0  # our own outputs leave it alone
     assert _generate(*arguments, "--check").exit_code == 0
@@ -96,7 +96,7 @@ def test_an_overlay_reaches_it(modules: Path, tmp_path: Path) -> None:
     toy.write_text(toy.read_text(encoding="utf-8").replace('"sad"', '"glum"'), encoding="utf-8")
     assert _generate("--emitter", "good", "--out", tmp_path / "out").exit_code == 0
     result = _generate("--emitter", "good", "--overlay", overlay, "--out", tmp_path / "out")
-    assert result.output == "deleted: mine/toy_m16n8k16_f32_f16_f16_f32_sad.txt\n2 files changed\n"
+    assert result.output == f"deleted: mine/toy_m16n8k16_f32_f16_f16_f32_sad.txt\n2 files changed in {tmp_path / 'out'}\n"
     assert (tmp_path / "out/mine/toy_m16n8k16_f32_f16_f16_f32_glum.txt").exists()
 
 
@@ -244,7 +244,7 @@ def registered(modules: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("registered")
 def test_an_installed_package_registers_its_output(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert _generate("--only", "mine", "--out", out).output == "3 files changed\n"
+    assert _generate("--only", "mine", "--out", out).output == f"3 files changed in {out}\n"
     assert _generate("--only", "mine", "--only", "cmake", "--out", out, "--check").exit_code == 1
     assert "the outputs are database, " in _generate("--only", "cobol", "--out", out).stderr
     assert ", schemas, mine\n" in _generate("--only", "cobol", "--out", out).stderr

@@ -9,6 +9,7 @@ import atexit
 import errno
 import gc
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -51,6 +52,9 @@ class _Verbs(click.Group):
         atexit.register(gc.freeze)  # the last search for garbage would only delay the exit
         if sys.stdout is None:  # closed by the caller, who wants only the exit code
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":  # a console need not have every character
+                stream.reconfigure(errors="replace")
         return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
-from ptxmma.cli.options import catalog_of
+from ptxmma.cli.options import SectionOption, catalog_of
+
+#: The messages that click writes, which say what is wrong and not what is right.
+_OF_CLICK = (click.MissingParameter, click.NoSuchOption, click.BadOptionUsage)
+_EXAMPLE = re.compile(r"^ *Examples?:\n *(ptxmma .*)$", re.M)
 
 
 class Command(click.Command):
-    """A command that refuses an option with a value that is given twice, unless it may be repeated, and two options for one value."""
+    """A command that refuses an option with a value that is given twice, unless it may be repeated, and two options for one value.
+
+    Click's messages get an example of the command.
+    """
+
+    def make_context(self, *arguments: Any, **named: Any) -> click.Context:
+        """Parse the arguments; the parameters are click's."""
+        try:
+            return super().make_context(*arguments, **named)
+        except _OF_CLICK as error:
+            example = _EXAMPLE.search(self.help or "")
+            raise click.UsageError(f"{error.format_message()}" + (f"\nExample: {example[1]}" if example else ""), error.ctx) from None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, section by section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (row := parameter.get_help_record(ctx)):
+                title = parameter.section if isinstance(parameter, SectionOption) else "Options"
+                sections.setdefault(title, []).append(row)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Count the options before their values are read."""

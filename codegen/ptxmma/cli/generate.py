@@ -96,7 +96,8 @@ def command(spec: Path, overlay: Path | None, out: Path | None, only: tuple[str,
         for change in changes:
             if change.state == "orphaned":
                 click.echo(f"deleted: {change.path}")
-        click.echo(f"{len(changes)} files changed" if changes else "everything is up to date")
+        where = "" if out == _OUT else f" in {out}"
+        click.echo(f"{len(changes)} files changed{where}" if changes else f"everything is up to date{where}")
         return
     _show(changes)
     if changes:

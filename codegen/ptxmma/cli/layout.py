@@ -10,7 +10,17 @@ from ptxmma.cli import layout_as, layout_in_tensor_memory
 from ptxmma.cli.command import NamedNumbers, Question
 from ptxmma.cli.layout_in_registers import InRegisters
 from ptxmma.cli.layout_in_tensor_memory import InTensorMemory, ThroughRegisters
-from ptxmma.cli.options import catalog_of, completed, find, instruction_argument, product_options, resolved_for, spellings, table_options
+from ptxmma.cli.options import (
+    SectionOption,
+    catalog_of,
+    completed,
+    find,
+    instruction_argument,
+    product_options,
+    resolved_for,
+    spellings,
+    table_options,
+)
 
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Instruction
@@ -44,6 +54,8 @@ _AXES = {
     "warp address": "With --through, a warp of the warpgroup and the address that its load has.",
 }
 
+_ANOTHER = "What becomes an operand of another instruction"
+
 
 @click.command("layout", cls=NamedNumbers, axes=_AXES)
 @instruction_argument
@@ -75,24 +87,32 @@ _AXES = {
 @click.option(
     "--as",
     "converted",
+    cls=SectionOption,
+    section=_ANOTHER,
     metavar="INSTRUCTION",
     shell_complete=spellings,
     help="What brings the registers of --operand to an operand of this instruction; with --transpose, transposed.",
 )
 @click.option(
     "--as-operand",
+    cls=SectionOption,
+    section=_ANOTHER,
     metavar="NAME",
     shell_complete=completed(_target_operands),
     help="The operand of --as; the first matrix that it reads by default.",
 )
 @click.option(
     "--as-through",
+    cls=SectionOption,
+    section=_ANOTHER,
     metavar="STORE",
     shell_complete=spellings,
     help="The tcgen05.st that moves the registers to an operand of --as in tensor memory.",
 )
 @click.option(
     "--as-product",
+    cls=SectionOption,
+    section=_ANOTHER,
     metavar="NAME=VALUE,...",
     help="Of --as, what its opcode does not state, as m=128,n=64,atype=bf16; otherwise it is as the options above say.",
 )

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options, usage_errors
-from ptxmma.cli.render import Table, draw
+from ptxmma.cli.render import Table, draw, emit
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the list.
+
+    Attributes:
+        instruction: its spelling, with N in its shape where the line has several.
+        shape: ``"m16n8k16"``; None for an instruction without one.
+        types: the element types in the order of the spelling.
+        n: every N of the line.
+        ptx: the first PTX ISA version that has it, on the target that was asked for or on any.
+        targets: the least targets; a ``+`` means that all targets with the same features accept it, too.
+        documented: whether the manual has it.
+    """
+
+    instruction: str
+    shape: str | None
+    types: tuple[str, ...]
+    n: tuple[int, ...]
+    ptx: str
+    targets: tuple[str, ...]
+    documented: bool
 
 
 @click.command("list", cls=Command)
@@ -79,22 +103,33 @@ def command(
     filters |= {"documented": documented, "pattern": pattern or None}
     with usage_errors():
         matching = list(instructions(**filters, database=database))
-    rows = [
-        (
-            line.spelling,
-            line.shape or None,
-            " ".join(line.types) or None,
-            listing.spans(line.n) or None,
-            listing.first_version(line.accepted_by, target),
-            " ".join(listing.least_targets(spec, line.accepted_by)),
-            "yes" if line.documented else "no",
+    lines = [
+        Answer(
+            instruction=line.spelling,
+            shape=line.shape or None,
+            types=line.types,
+            n=line.n,
+            ptx=listing.first_version(line.accepted_by, target),
+            targets=tuple(listing.least_targets(spec, line.accepted_by)),
+            documented=line.documented,
         )
         for line in listing.lines(matching, merged=not every)
     ]
-    if not rows:
+    if not lines:
         click.echo(_without_result(filters, database), err=True)
-    table = Table(("instruction", "shape", "types", "n", "ptx", "targets", "documented"), rows)
+    if form == "json":
+        emit(lines)
+        return
+    table = Table(Answer.__struct_fields__, [_cells(line) for line in lines])
     draw(_without_repetition(table) if form == "grid" else table, form)
+
+
+def _cells(line: Answer) -> Sequence[str | None]:
+    """The cells of a line of a table."""
+    from ptxmma.catalog.summaries import listing
+
+    types, n, targets = " ".join(line.types) or None, listing.spans(line.n) or None, " ".join(line.targets)
+    return line.instruction, line.shape, types, n, line.ptx, targets, "yes" if line.documented else "no"
 
 
 def _without_repetition(table: Table) -> Table:
@@ -109,6 +144,7 @@ def _without_repetition(table: Table) -> Table:
 def _without_result(filters: dict[str, Any], database: str | None) -> str:
     """The filters that leave nothing: for each, the number of instructions that pass the others without it."""
     from ptxmma.catalog.lookup import instructions
+    from ptxmma.catalog.summaries.listing import least_targets
 
     options = {
         "element": "--type",
@@ -119,4 +155,8 @@ def _without_result(filters: dict[str, Any], database: str | None) -> str:
     given = [name for name, value in filters.items() if value is not None]
     counts = {name: sum(1 for _ in instructions(**filters | {name: None}, database=database)) for name in given}
     hints = [f"without {options.get(name, f'--{name}')} there are {count}" for name, count in counts.items() if count]
+    if counts.get("target"):
+        others = instructions(**filters | {"target": None}, database=database)
+        accepted = {target: None for each in others for target in each.accepted_by()}
+        hints.append(f"accepted by {' '.join(least_targets(catalog_of(database).database.spec, accepted))}")
     return f"no instruction passes these filters; {', '.join(hints) if hints else 'nor without any one of them'}"

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 #: So many other instructions are named.
 _SHOWN = 3
 
+
+class SectionOption(click.Option):
+    """An option in a section of ``--help``, after the other options."""
+
+    def __init__(self, *arguments: Any, section: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.section = section
+
+
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -112,7 +121,8 @@ def find(spelling: str, database: str | None) -> Instruction:
         with usage_errors():
             found = resolve(catalog_of(database), spelling)
     except UnknownInstruction as error:
-        click.echo(f"{error}{'' if error.close else '; `ptxmma list` has them all'}", err=True)
+        elsewhere = f"`ptxmma targets {spelling}` shows that target" if is_target(spelling, database) else "`ptxmma list` has them all"
+        click.echo(f"{error}{'' if error.close else f'; {elsewhere}'}", err=True)
         sys.exit(2)
     meta = click.get_current_context().meta
     if product := found.arguments(meta.get(_KEY, {})):
@@ -121,6 +131,17 @@ def find(spelling: str, database: str | None) -> Instruction:
         others = [each.canonical for each in found.others[:_SHOWN]] + ["..."] * (len(found.others) > _SHOWN)
         click.echo(f"{found.instruction.canonical} is taken ({', '.join(found.reasons)}); also: {', '.join(others)}", err=True)
     return found.instruction
+
+
+def is_target(text: str, database: str | None) -> bool:
+    """Return whether a text names a target, or several."""
+    from ptxmma.catalog.instructions.user_names import target_named
+
+    try:
+        target_named(catalog_of(database).database.spec, text)
+    except ValueError as error:
+        return not str(error).startswith("unknown target")
+    return True
 
 
 def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -223,6 +244,7 @@ def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorator
 
 
 _KEY = "ptxmma.product"
+_UNSTATED = "What the opcode of tcgen05.mma does not state"
 _SIZES = {"m": "rows of D, in a pair of CTAs those of both", "n": "columns of D", "k": "depth"}
 _TYPES = {"dtype": "type of D", "atype": "type of A", "btype": "type of B", "stype": "type of scale factors"}
 _FIELDS = {
@@ -237,8 +259,8 @@ def product_options(command: click.decorators.FC) -> click.decorators.FC:
     for name, text in reversed({**_SIZES, **_TYPES, **_FIELDS}.items()):
         field: Any = {"metavar": "VALUE", "shell_complete": completed(functools.partial(_values_of_field, name))}
         kind = {"type": int} if name in _SIZES else typed if name in _TYPES else field
-        description = f"Of tcgen05.mma, whose opcode does not state it: {text}."
-        command = click.option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, help=description, **kind)(command)
+        more: Any = {"cls": SectionOption, "section": _UNSTATED, "help": f"{text[0].upper()}{text[1:]}.", **kind}
+        command = click.option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, **more)(command)
     return command
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ptxmma.cli.options import catalog_of
+from ptxmma.cli.options import catalog_of, is_target
 
 #: More digits than an address has that anybody would ask about.
 _DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{9,16}")
@@ -17,7 +17,6 @@ _MESSAGE = re.compile(r"[cC]\d{4}")
 def verb_of(arguments: Sequence[str]) -> list[str]:
     """The verb for a descriptor, a message, a target or an instruction; empty where the words up to the first option name none."""
     from ptxmma.catalog.instructions import UnknownInstruction
-    from ptxmma.catalog.instructions.user_names import target_named
     from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
 
     end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
@@ -27,12 +26,7 @@ def verb_of(arguments: Sequence[str]) -> list[str]:
     known = catalog_of(None)
     if _MESSAGE.fullmatch(text):
         return ["explain"]
-    try:
-        target_named(known.database.spec, text)
-    except ValueError as error:
-        if not str(error).startswith("unknown target"):
-            return ["targets"]
-    else:
+    if is_target(text, None):
         return ["targets"]
     if any(entry.family.startswith(text) for entry in known.database.spec.instructions):
         return ["show"]

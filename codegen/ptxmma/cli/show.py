@@ -11,7 +11,17 @@ import click
 from ptxmma.catalog.citations import cited, elsewhere
 from ptxmma.cli import Failure
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, find, instruction_argument, json_option, product_options, refuse_product, resolved
+from ptxmma.cli.options import (
+    catalog_of,
+    find,
+    instruction_argument,
+    json_option,
+    known_names,
+    named_target,
+    product_options,
+    refuse_product,
+    resolved,
+)
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 if TYPE_CHECKING:
@@ -19,8 +29,8 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
 
-#: So many lines of a block are shown in short.
-_FEW = 2
+#: So many lines of a block are shown in short, of an instruction and of a family.
+_FEW, _SOME = 2, 5
 #: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
 Answer = dict[str, Any]
 
@@ -30,8 +40,11 @@ Answer = dict[str, Any]
 @product_options
 @click.option("--all", "every", is_flag=True, help="Print everything that is known about the instruction.")
 @click.option("--evidence", "proof", is_flag=True, help="Print the evidence of the instruction, and the errata of its family.")
+@click.option(
+    "--target", metavar="TARGET", shell_complete=known_names("target"), help="Say whether this target accepts it: sm_90a, 90, H100."
+)
 @json_option
-def command(spelling: str, database: str | None, every: bool, proof: bool, as_json: bool) -> None:
+def command(spelling: str, database: str | None, every: bool, proof: bool, target: str | None, as_json: bool) -> None:
     """Print what is needed to use one instruction, or a family in short.
 
     Takes any spelling that assemblers accept, or words: modifiers, shapes, types, nvfp4.  Of several instructions that match it takes the
@@ -48,7 +61,8 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, as_js
     from ptxmma.catalog.summaries.description import describe
     from ptxmma.matrices.operations import operation
 
-    if _family(spelling, database, as_json=as_json):
+    asked = named_target(catalog_of(database).database.spec, target)
+    if _family(spelling, database, every=every, proof=proof, as_json=as_json):
         return
     instruction = resolved(find(spelling, database))
     try:
@@ -61,6 +75,8 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, as_js
     status = "documented" if answer["documented"] else "not documented: assemblers accept it, the manual does not have it"
     numbered = elsewhere(catalog_of(database).database.spec)
     click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({cited(answer['source'], numbered)})")
+    if asked:
+        _blocks({f"on {asked}": [_on_target(instruction, asked)]}, numbered)
     evidence = {"evidence": _evidence(answer), f"errata of {answer['family']}": _errata(answer)}
     if every:
         _blocks(_everything(answer) | evidence | {"more": _questions(instruction, answer)}, numbered)
@@ -69,6 +85,16 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, as_js
     else:
         more = [f"{_subject(instruction, answer['product'] or {})} --all", *_questions(instruction, answer)]
         _blocks(_in_short(instruction, answer) | {"more": [f"ptxmma show {more[0]}", *more[1:]]}, numbered)
+
+
+def _on_target(instruction: Instruction, target: str) -> str:
+    """The first version in which a target accepts an instruction, or what it has instead."""
+    if first := instruction.accepted_by().get(target):
+        return f"accepted from PTX ISA {first} on"
+    from ptxmma.catalog.instructions import catalog
+    from ptxmma.check.diagnosis import Diagnoses
+
+    return Diagnoses(catalog(instruction.database)).unsupported(instruction, target, "").message
 
 
 def _in_short(instruction: Instruction, answer: Answer) -> dict[str, Sequence[str]]:
@@ -88,9 +114,9 @@ def _in_short(instruction: Instruction, answer: Answer) -> dict[str, Sequence[st
     }
 
 
-def _cut(lines: Sequence[str]) -> list[str]:
+def _cut(lines: Sequence[str], most: int = _FEW) -> list[str]:
     """The first lines of a block, and the number of the others."""
-    return [*lines[:_FEW], *([f"... and {len(lines) - _FEW} more"] if len(lines) > _FEW else [])]
+    return [*lines[:most], *([f"... and {len(lines) - most} more"] if len(lines) > most else [])]
 
 
 def _syntax(answer: Answer) -> list[str]:
@@ -130,7 +156,7 @@ def _blocks(titled: Mapping[str, Sequence[str]], numbered: Mapping[str, str]) ->
     blocks({title: [cited(line, numbered) for line in lines] for title, lines in titled.items()})
 
 
-def _family(text: str, database: str | None, *, as_json: bool) -> bool:
+def _family(text: str, database: str | None, *, every: bool, proof: bool, as_json: bool) -> bool:
     """Print a family or an opcode in short, if the text is its name and no instruction, or a list of families that begin so; if it is."""
     known = catalog_of(database)
     name = text.strip().lower()
@@ -162,8 +188,14 @@ def _family(text: str, database: str | None, *, as_json: bool) -> bool:
     ]
     headers = [f"#include <{header}>" for header in answer["headers"]]
     errata = [f"{entry['id']} ({entry['bites']}): {entry['holds']}" for entry in answer["errata"]]
-    shown = aligned(rows) if rows else []
-    blocks({"syntax": answer["syntax"], "types and shapes": shown, "C++": headers, "errata": errata, "every instruction": [listed]})
+    facts = {"syntax": answer["syntax"], "types and shapes": aligned(rows) if rows else [], "C++": headers}
+    if every:
+        blocks(facts | {"errata": errata, "every instruction": [listed]})
+    elif proof:
+        blocks({"errata": errata})
+    else:
+        more = [f"ptxmma show {name} --all", *([f"ptxmma show {name} --evidence"] if errata else []), listed]
+        blocks({title: _cut(lines, _SOME) for title, lines in facts.items()} | {"more": more})
     return True
 
 

@@ -8,6 +8,7 @@ import click
 
 from ptxmma.cli.command import Given, NamedNumbers, numbers_of
 from ptxmma.cli.options import (
+    SectionOption,
     completed,
     find,
     instruction_argument,
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 
 _MAJOR = click.Choice(["k", "mn"], case_sensitive=False)
 
+_IMAGES, _MEMORY = "Matrices in shared memory", "D in tensor memory"
 _SCALE_IDS = ("byte-id-a", "thread-id-a", "byte-id-b", "thread-id-b", "scale-id-a", "scale-id-b")
 
 
 def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
     for name in reversed(_SCALE_IDS):
-        command = click.option(f"--{name}", type=int, help="For scale factors; the first legal value by default.")(command)
+        more: Any = {"cls": SectionOption, "section": "Scale factors"}
+        command = click.option(f"--{name}", type=int, help="The first legal value by default.", **more)(command)
     return command
 
 
@@ -59,24 +62,54 @@ def _scale_id_options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--stride", type=int, help="For wmma: elements from a row, or column, to the next in memory; by default without gaps.")
 @click.option(
     "--swizzle",
+    cls=SectionOption,
+    section=_IMAGES,
     metavar="BYTES",
     shell_complete=completed(swizzles),
     help="For matrices in shared memory, whose addresses it shows: none, 32, 64 or 128 bytes; for tcgen05 also 128B_ATOM_32B.",
 )
-@click.option("--major-a", type=_MAJOR, help="Which dimension of A is contiguous in shared memory: k, by default, or mn.")
-@click.option("--major-b", type=_MAJOR, help="The same of B.")
-@click.option("--tensor-a", type=dimensions, metavar="SIZES", help="The tensor from which TMA copies A: 4096x4096.")
-@click.option("--at-a", type=dimensions, metavar="COORDINATES", help="Where the image of A begins in it; 0 by default.")
-@click.option("--tensor-b", type=dimensions, metavar="SIZES", help="The same of B.")
-@click.option("--at-b", type=dimensions, metavar="COORDINATES", help="The same of B.")
+@click.option(
+    "--major-a",
+    cls=SectionOption,
+    section=_IMAGES,
+    type=_MAJOR,
+    help="Which dimension of A is contiguous in shared memory: k, by default, or mn.",
+)
+@click.option("--major-b", cls=SectionOption, section=_IMAGES, type=_MAJOR, help="The same of B.")
+@click.option(
+    "--tensor-a",
+    cls=SectionOption,
+    section=_IMAGES,
+    type=dimensions,
+    metavar="SIZES",
+    help="The tensor from which TMA copies A: 4096x4096.",
+)
+@click.option(
+    "--at-a",
+    cls=SectionOption,
+    section=_IMAGES,
+    type=dimensions,
+    metavar="COORDINATES",
+    help="Where the image of A begins in it; 0 by default.",
+)
+@click.option("--tensor-b", cls=SectionOption, section=_IMAGES, type=dimensions, metavar="SIZES", help="The same of B.")
+@click.option("--at-b", cls=SectionOption, section=_IMAGES, type=dimensions, metavar="COORDINATES", help="The same of B.")
 @_scale_id_options
 @click.option(
     "--through",
+    cls=SectionOption,
+    section=_MEMORY,
     metavar="LOAD",
     shell_complete=spellings,
-    help="For tcgen05: a tcgen05.ld or st of D; shows the register of the element.",
+    help="A tcgen05.ld or st of D; shows the register of the element.",
 )
-@click.option("--base", type=integer, help="For tcgen05: the address of D; lanes and columns of D are then those of the memory.")
+@click.option(
+    "--base",
+    cls=SectionOption,
+    section=_MEMORY,
+    type=integer,
+    help="The address of D; lanes and columns of D are then those of the memory.",
+)
 @table_options()
 def command(
     spelling: str,

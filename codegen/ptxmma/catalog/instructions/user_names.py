@@ -91,6 +91,8 @@ def type_groups(spec: Spec) -> dict[str, list[str]]:
 def types_named(spec: Spec, name: str) -> tuple[str, ...]:
     """The element types that a name selects: one type, for ``fp8``, ``int4`` … all signed floats or integers of that width, or a word's.
 
+    The end of a kind of ``tcgen05.mma``, ``ti16``, selects the types of A and B that it takes, unless it is a type.
+
     Raises:
         ValueError: an unknown type; the message names the closest.
     """
@@ -98,6 +100,10 @@ def types_named(spec: Spec, name: str) -> tuple[str, ...]:
     groups |= {
         word: [*entry.means] for entry in spec.words for word in entry.names if word not in groups and {*entry.means} <= groups.keys()
     }
+    for row in spec.tensor_products.types if spec.tensor_products else ():
+        for kind in (kind for condition in row.of for kind in condition.get("kind", ())):
+            group = groups.setdefault(str(kind).rpartition("::")[2], [])
+            group += [each for each in (*row.atype, *row.btype) if each not in group]
     one_of("element type", name, groups)
     return tuple(groups[name])
 
