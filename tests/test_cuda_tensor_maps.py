@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,10 @@ import pytest
 
 import ptxmma
 from cuda_calls import Nvcc
-from ptxmma.matrices.shared.box import BoxGeometry
-from ptxmma.matrices.shared.box_rules import IllegalBoxError
+from tensor_map_cases import broken, drawn
 
 pytestmark = pytest.mark.nvcc
 
-_TYPES = ("UINT8", "BFLOAT16", "FLOAT32", "UINT64")
-_SWIZZLES, _INTERLEAVES, _FILLS = ("none", "32B", "64B", "128B"), ("none", "16B", "32B"), ("zero", "nan")
 _COUNT = 600
 
 _PROGRAM = """#include <cstdio>
@@ -52,26 +48,6 @@ int main() {
 """
 
 
-def _case(draw: random.Random) -> dict[str, Any]:
-    """Arguments of which most are legal by themselves."""
-
-    def drawn(likely: float, legal: Sequence[Any], others: Sequence[Any]) -> Any:
-        return draw.choice(legal if draw.random() < likely else others)
-
-    rank = draw.choice([2, 2, 3, 5])
-    return {
-        "element": draw.choice(_TYPES),
-        "shape": tuple(drawn(0.9, [64, 96, 4096], [4096, 1 << 32, 0]) for _ in range(rank)),
-        "strides": tuple(drawn(0.9, [8192, 16384, 1 << 39], [8200, 8208, 1 << 40]) for _ in range(rank - 1)),
-        "box": (drawn(0.7, [64], [8, 24, 60, 100]), *(drawn(0.9, [1, 8, 16], [0, 256, 257]) for _ in range(rank - 1))),
-        "element_strides": tuple(drawn(0.95, [1, 1, 2, 8], [0, 9]) for _ in range(rank)),
-        "swizzle": draw.choice(_SWIZZLES),
-        "interleave": drawn(0.8, ["none"], _INTERLEAVES),
-        "fill": draw.choice(_FILLS),
-        "address": drawn(0.95, [0, 32, 64, 16], [8]),
-    }
-
-
 def _written(case: dict[str, Any]) -> str:
     """A line that prints whether a case is legal."""
 
@@ -92,21 +68,13 @@ def _written(case: dict[str, Any]) -> str:
     )
 
 
-def _legal(case: dict[str, Any]) -> bool:
-    try:
-        BoxGeometry(**case)
-    except IllegalBoxError:
-        return False
-    return True
-
-
 def test_arguments_and_rules(compiler: Nvcc, tmp_path: Path) -> None:
     draw = random.Random(7)
-    cases = [_case(draw) for _ in range(_COUNT)]
+    cases = [drawn(draw) for _ in range(_COUNT)]
     lines = "\n  ".join(map(_written, cases))
     compiler.build(_PROGRAM.replace("// CASES", lines), "-std=c++17", "-o", "print", folder=tmp_path)
     printed = json.loads(subprocess.run([tmp_path / "print"], capture_output=True, text=True, check=True).stdout)
-    legal = [_legal(case) for case in cases]
+    legal = [not broken(case) for case in cases]
     assert [bool(each) for each in printed["legal"][:-1]] == legal
     assert _COUNT / 8 < sum(legal) < _COUNT / 2
     k_major, mn_major = printed["calls"][:-1]

@@ -26,7 +26,7 @@ _UNIT = 128
 #: Arguments of a tensor map about which a store has rules of its own.
 _STORED = ("padded", "swizzle", "lower", "upper")
 #: Bits of the numbers that give a corner of the bounding box: all of its dimensions share them.
-_CORNER = 16
+CORNER_BITS = 16
 
 
 def tensor_maps_of(database: DatabaseLike) -> TensorMaps:
@@ -165,7 +165,7 @@ class BoxGeometry:
         facts = {
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
-            "channels": self.channels, "pixels": self.pixels, "limit": 1 << (_CORNER // max(len(dims), 1) - 1),
+            "channels": self.channels, "pixels": self.pixels, "limit": 1 << (CORNER_BITS // max(len(dims), 1) - 1),
             "size": self._counted(), "destination": 0, "store": 0,
             "largest_box": limits.largest_box, "padded_box": limits.padded_box, "alignment": limits.alignment,
         }  # fmt: skip
@@ -531,6 +531,11 @@ def _typed(spec: Spec, maps: TensorMaps, given: ElementType | str, *, padded: bo
             return element, each
     state = "without padding only" if padded else "padded only: padded=True"
     raise ValueError(f"TMA copies {element.name} {state}")
+
+
+def spans(database: DatabaseLike = None) -> dict[int, int]:
+    """The bytes that each swizzle of tensor maps permutes, by its number; 0 for none."""
+    return {each.value: _pattern(memory_of(database), each)[0] for each in tensor_maps_of(database).swizzles}
 
 
 def _pattern(memory: SharedMemory, swizzle: TensorMapSwizzle) -> tuple[int, str, str]:

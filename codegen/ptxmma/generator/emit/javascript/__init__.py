@@ -46,6 +46,8 @@ def _generated(catalog: Catalog) -> dict[str, str]:
     files["layouts.js"], files["layouts.d.ts"] = generated_modules.layouts(catalog)
     if (memory := catalog.database.spec.shared_memory) is not None:
         files["shared_memory.js"], files["shared_memory.d.ts"] = generated_modules.shared_memory(memory)
+    if (maps := catalog.database.spec.tensor_maps) is not None:
+        files["tensor_maps.js"], files["tensor_maps.d.ts"] = generated_modules.tensor_maps(catalog, maps)
     for space in catalog.database.spec.tensor_memories:
         name = tensor_functions.module(space)
         files[f"{name}.js"], files[f"{name}.d.ts"] = generated_modules.tensor_memory(space)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Sequence
 
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit import c_text, index_functions, shared_functions, tensor_functions
+from ptxmma.generator.emit import c_text, index_functions, shared_functions, tensor_functions, tensor_map_rules
 from ptxmma.generator.emit.formula_text import to_javascript
 from ptxmma.generator.emit.index_functions import IndexFunction
-from ptxmma.model import SharedMemory, Space
+from ptxmma.generator.emit.templating import render, source
+from ptxmma.matrices.shared.box import CORNER_BITS, spans
+from ptxmma.model import SharedMemory, Space, TensorMaps, formula
 
 #: ``%`` takes the sign of the dividend.
 _REMAINDER = """/** The remainder of a division that rounds down, so that it is never negative. */
@@ -40,6 +44,42 @@ def tensor_memory(memory: Space) -> tuple[str, str]:
     """``tensor_memory.js`` and ``tensor_memory.d.ts``: addresses, and where operands lie."""
     made = [function.written(to_javascript) for function in tensor_functions.functions(memory)]
     return _REMAINDER + _module(made), _declarations(tensor_functions.title(memory), made)
+
+
+def tensor_maps(catalog: Catalog, maps: TensorMaps) -> tuple[str, str]:
+    """``tensor_maps.js`` and ``tensor_maps.d.ts``: the tables and the rules of tensor maps."""
+    rules = []
+    for each in tensor_map_rules.written(maps, {}):
+        said = formula.placeholders(each.rule.text)
+        read = [name for name in each.names if re.search(rf"\b{name}\b", each.broken)]
+        rules.append(
+            {
+                "argument": each.rule.argument,
+                "each": each.rule.each,
+                "modes": json.dumps(each.modes),
+                "broken": each.broken,
+                "read": _taken(read),
+                "text": tensor_map_rules.shown(each.rule, maps, "${{{}}}"),
+                "said": _taken([name for name in each.names if name in said]),
+            }
+        )
+    text = render(
+        "javascript/tensor_maps.js.jinja",
+        functions=list(dict.fromkeys(mode.function for mode in maps.modes)),
+        types={type.name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_"): type for type in maps.types},
+        swizzles=maps.swizzles,
+        spans=spans(catalog.database),
+        interleaves=maps.interleaves,
+        fills=maps.fills,
+        rules=rules,
+        corner=CORNER_BITS,
+    )
+    return text, source("javascript/tensor_maps.d.ts")
+
+
+def _taken(names: Sequence[str]) -> str:
+    """The parameter of a function that reads some numbers."""
+    return f"{{ {', '.join(names)} }}" if names else ""
 
 
 # --- text -------------------------------------------------------------------------------------------------------------------
