@@ -524,7 +524,7 @@ def rows(text: str) -> list[list[str]]:
 def test_pages_have_what_chips_were_seen_to_do(groups: list[FormGroup], outputs: dict[str, str]) -> None:
     shown = 0
     for group in groups:
-        table = rows(outputs[f"{group.path}.rst"].partition("How chips were seen to sum")[2].partition("\nRequirements")[0])
+        table = rows(outputs[f"{group.path}.rst"].partition("Sums as observed on chips")[2].partition("\nEvery requirement")[0])
         for promise in {id(each): each for one in group.members for each in one.semantics()}.values():
             for seen in promise.observed:
                 (row,) = (row for row in table if row[0] == seen.chip and row[2] == rest.text(seen.text))

@@ -27,7 +27,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def description(document: nodes.document) -> str:
     """The first sentences of a page, as far as they fit into what a search engine shows."""
-    paragraph = next(document.findall(lambda node: isinstance(node, nodes.paragraph) and isinstance(node.parent, nodes.section)), None)
+    paragraphs = list(document.findall(nodes.paragraph))
+    paragraph = next((each for each in paragraphs if isinstance(each.parent, nodes.section)), next(iter(paragraphs), None))
     text = _line(paragraph) if paragraph is not None else ""
     return text if len(text) <= _MOST else text[:_MOST].rpartition(". " if ". " in text[:_MOST] else " ")[0] + " …"
 

@@ -85,10 +85,11 @@ const PtxmmaFind = (() => {
     const words = wanted(query, vocabulary);
     for (const word of words) if (word.meanings.length === 1) word.meanings = [[shortened(word.meanings[0][0], known)]];
     const said = new Set(words.flatMap(({meanings}) => meanings.flat()));
-    // A meaning counts where an entry has all of its words.
-    const best = (meanings, {own, others}) => Math.max(...meanings.map(
-      (each) => Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)))),
-    ));
+    // A meaning counts where an entry has all of its words, the word itself and its first meaning more than the others.
+    const best = (meanings, {own, others}) => Math.max(...meanings.map((each, place) => {
+      const least = Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS))));
+      return least && Math.max(least - Math.max(place - 1, 0) / 2, 0.5);
+    }));
     const ranked = known.map((entry) => ({...entry, weights: words.map(({meanings}) => best(meanings, entry))}));
     const anywhere = words.map((_, place) => ranked.some(({weights}) => weights[place]));
     const nouns = words.some(({noun}, place) => noun && anywhere[place]);
