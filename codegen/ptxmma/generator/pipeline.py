@@ -67,9 +67,9 @@ def unproven(spec: Path, overlay: Path | None = None) -> tuple[Catalog, list[Cal
     loaded = examine(spec, overlay)
     try:
         model, positions = build(loaded.documents, loaded.incomplete)
-        check_variants = check_entries(model, positions, loaded.incomplete)
-        if loaded.problems:
-            check_variants()
+        checks = check_entries(model, positions, loaded.incomplete)
+        for check in checks if loaded.problems else ():
+            check()
     except SpecError as error:
         raise SpecError([*loaded.problems, *error.problems]) from None
     if loaded.problems:
@@ -77,11 +77,12 @@ def unproven(spec: Path, overlay: Path | None = None) -> tuple[Catalog, list[Cal
     try:
         derived = derive(model, positions)
     except Exception:
-        check_variants()  # its error comes first: it may be the cause
+        for check in checks:  # their error comes first: it may be the cause
+            check()
         raise
     catalog = Catalog(derived.database)
     attach(catalog, spec / "evidence")
-    return catalog, [check_variants, derived.prove]
+    return catalog, [*checks, derived.prove]
 
 
 @_uncollected()

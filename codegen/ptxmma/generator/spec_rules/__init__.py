@@ -25,7 +25,6 @@ from ptxmma.generator.spec_rules import (
     reference_rules,
     register_layout_rules,
     scaling_rules,
-    section_rules,
     space_rules,
     sparsity_rules,
     target_rules,
@@ -70,7 +69,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(tensor_map_rules.problems, needs="types shared_memory tensor_maps"),
         _rules(descriptor_rules.problems, needs="instruction targets"),
         _rules(reference_rules.protocols, needs="instruction protocol"),
-        _rules(section_rules.problems, needs="spec sections"),
+        _rules(reference_rules.sections, needs="spec sections"),
         _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),
         _rules(instruction_rules.problems, needs="spec types targets isa_versions"),
         _rules(condition_rules.of_instructions),
@@ -102,31 +101,31 @@ def check(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) ->
     Raises:
         SpecError: with every problem.
     """
-    check_entries(spec, positions, incomplete)()
+    for check_variants in check_entries(spec, positions, incomplete):
+        check_variants()
 
 
-def check_entries(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) -> Callable[[], None]:
-    """Check what :func:`check` does, but for the variants, and return the check of the variants.
+def check_entries(spec: Spec, positions: Positions, incomplete: Collection[str] = ()) -> list[Callable[[], None]]:
+    """Check what :func:`check` does, but for the variants, and return the checks of the variants.
 
-    It takes most of the time, and gives the later stages nothing but its error: it can run beside them.
+    They take most of the time, and give the later stages nothing but an error: they can run beside them, and beside each other.  The first
+    that fails, in their order, has every problem.
 
     Raises:
         SpecError: with every problem, of the variants too.
     """
     context = RuleContext(spec, positions)
     context.unsound.update(incomplete)
-    problems = _problems(context, _STEPS[:1])
-    check_variants = functools.partial(_check_variants, context, problems)
+    _check_from(context, 0)
+    return [functools.partial(_check_from, context, number) for number in range(1, len(_STEPS))]
+
+
+def _check_from(context: RuleContext, number: int) -> None:
+    """Raise the problems that a step finds, with what the later steps find.  The steps before it have found none."""
+    problems = _problems(context, _STEPS[number : number + 1])
     if problems or context.absent:
-        check_variants()
-    return check_variants
-
-
-def _check_variants(context: RuleContext, problems: list[Problem]) -> None:
-    """Raise the problems of the entries and the variants."""
-    problems = problems + _problems(context, _STEPS[1:])
-    if problems or context.absent:  # the missing documents explain the other problems
-        raise SpecError(context.absent.values() or problems)
+        problems += _problems(context, _STEPS[number + 1 :])
+        raise SpecError(context.absent.values() or problems)  # the missing documents explain the other problems
 
 
 def _problems(context: RuleContext, steps: Iterable[tuple[_Rules, ...]]) -> list[Problem]:
