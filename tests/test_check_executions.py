@@ -97,6 +97,48 @@ def test_both_thread_blocks_in_different_branches() -> None:
     assert messages(*lines, target="sm_100a") == []
 
 
+_TMA = "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd1, {%r6}], [slot];"
+_BULK = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r7], [%rd2], 128, [slot];"
+_LANE = "mad.lo.s32 %r7, %r1, 128, %r8;"
+
+
+@pytest.mark.parametrize(
+    ("lines", "times"),
+    [
+        ((_TMA,), 1),
+        ((_ELECT, f"@%p1 {_TMA}"), 0),
+        (("setp.eq.u32 %p1, %r1, 0;", "@!%p1 bra on;", _TMA, "on:"), 0),
+        (("setp.eq.u32 %p1, %r2, 2;", "@!%p1 bra on;", _TMA, "on:"), 1),
+        (("setp.eq.u32 %p1, %r3, 2;", "@!%p1 bra on;", _TMA, "on:"), 1),  # the parameter is the same for all
+        (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", _TMA, "on:"), 0),  # it may differ
+        (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", "on:", _TMA), 1),
+        ((_LANE, _BULK), 0),  # each lane copies a row of its own
+        (("mov.u32 %r7, tile; ld.param.u64 %rd2, [count];", _BULK), 1),
+        (
+            (
+                _BULK.replace(
+                    "shared::cta.global.mbarrier::complete_tx::bytes [%r7], [%rd2], 128, [slot]",
+                    "global.shared::cta.bulk_group [%rd2], [tile], 16",
+                ),
+            ),
+            0,
+        ),
+    ],
+)
+def test_a_copy_that_a_whole_warp_issues(lines: tuple[str, ...], times: int) -> None:
+    assert (
+        messages("mov.u32 %r6, 0; ld.param.u64 %rd1, [count]; mov.u32 %r8, tile;", _WGMMA, *lines)
+        == ["all 32 threads of a warp execute it, each for itself: one thread does"] * times
+    )
+
+
+@pytest.mark.parametrize(("predicate", "times"), [("", 1), ("@%p1", 0)])
+def test_a_product_that_a_whole_warp_issues(predicate: str, times: int) -> None:
+    product = f"{predicate} tcgen05.mma.cta_group::1.kind::f16 [%r9], %rd1, %rd2, %r8, %p2;"
+    found = messages(_ELECT, _ALLOC.format(1), product, _FREE.format(1), target="sm_100a")
+    assert found == ["all 32 threads of a warp execute it, each for itself: one thread does"] * times
+
+
 def roles(less: int, more: int, first: int = 128) -> tuple[str, ...]:
     """Warpgroups that give registers up, and others that take them."""
     less_text = f"setmaxnreg.dec.sync.aligned.u32 {less}; bra on;" if less else "bra on;"

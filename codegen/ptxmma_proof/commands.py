@@ -260,6 +260,15 @@ def mutate(
     finish(run, record, date)
 
 
+@main.command("faulty-kernels")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def faulty_kernels(folder: Path) -> None:
+    """Write small kernels with a fault, and without it, into FOLDER; ``silicon/launched.py`` there launches them on a chip."""
+    from ptxmma_proof.silicon import faulty_kernels as kernels
+
+    kernels.write(folder)
+
+
 @main.command()
 @click.argument("modules", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def faults(modules: tuple[Path, ...]) -> None:

@@ -11,6 +11,7 @@ _Put = Callable[[bytes], bytes | None]
 _ADDRESS = re.compile(rb"(\[\s*%[\w$]+)(?:\s*\+\s*(\d+))?\s*(?=[\],])")
 _ALIGNED = re.compile(rb"\b(?:wgmma|tcgen05|setmaxnreg)\.[\w.:]*aligned[\w.:]*[^;]*;")
 _PAIRED = re.compile(rb"\btcgen05\.alloc\.cta_group::2[^;]*;")
+_ELECT = re.compile(rb"elect\.sync\s+[\w$%]+\|(%?\w+)[^;]*;")
 _NUMBER = re.compile(rb"(setmaxnreg\.(?:inc|dec)[\w.]*\s+)(\d+)")
 _THREADS = re.compile(rb"\.(?:req|max)ntid\s+(\d+)")
 _ROW = re.compile(rb"ldmatrix[^;]*\[\s*(%\w+)")
@@ -42,6 +43,11 @@ def _by_first(pattern: re.Pattern[bytes], register: bytes) -> _Put:
         return None
 
     return put
+
+
+def _all_elected(text: bytes) -> bytes | None:
+    """Each ``elect.sync`` is a comparison that holds in all threads."""
+    return _ELECT.sub(rb"setp.eq.u32 \1, 0, 0;", text) if _ELECT.search(text) else None
 
 
 def _moved(opcode: bytes, distance: int) -> _Put:
@@ -117,6 +123,7 @@ def _freed_before_the_last_load(text: bytes) -> bytes | None:
 
 FAULTS: Sequence[TextFault] = (
     TextFault("an instruction with .aligned in thread 0 alone", "partial-warp", _by_first(_ALIGNED, b"%tid.x")),
+    TextFault("every thread takes itself for the one that elect.sync elects", "repeated-issue", _all_elected),
     TextFault("tcgen05.alloc.cta_group::2 in thread block 0 alone", "lone-cta", _by_first(_PAIRED, b"%cluster_ctarank")),
     TextFault("setmaxnreg of 240 in all warps of more than 256 threads", "register-pool", _too_many_registers),
     TextFault("no setmaxnreg.dec", "register-pool", _replaced(rb"setmaxnreg\.dec[^;]*;", b"")),

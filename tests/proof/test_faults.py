@@ -9,6 +9,7 @@ import pytest
 from ptxmma.catalog.instructions import catalog
 from ptxmma.check import check
 from ptxmma_proof import faults
+from ptxmma_proof.silicon import faulty_kernels
 
 _HEAD = (
     ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n.maxntid 384\n{\n"
@@ -73,3 +74,8 @@ def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> N
     rows = faults.run(catalog(None), [file])
     assert [row.missed for row in rows] == [[]] * len(rows)
     assert sum(row.found for row in rows) == kinds
+
+
+@pytest.mark.parametrize(("name", "rule", "text"), [*faulty_kernels.modules()])
+def test_kernels_for_a_chip_have_their_fault(name: str, rule: str, text: str) -> None:
+    assert {each.rule for each in check(text) if each.severity != "note"} == ({rule} if rule else set()), name

@@ -7,13 +7,17 @@ elected thread; the thread blocks of a cluster from those that ``%cluster_ctaran
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.clusters import size_of
+from ptxmma.check.kernel_paths import has_modifier
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
+from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.lane_values import LaneValues
 from ptxmma.ptx.outline import starts
 from ptxmma.ptx.statements import Token
 
@@ -30,6 +34,8 @@ _ALLOC, _READ, _FREE = (
     each.replace("cta_group::1", "cta_group::2")
     for each in (examples.TENSOR_ALLOCATION, "ld.shared.b32 %r0, [slot];", examples.TENSOR_FREE)
 )
+_ELECT, _PRODUCT, _COMMIT = "elect.sync _|%p0, -1;", examples.TENSOR_PRODUCT.replace("%p0", "%p1"), examples.TENSOR_COMMIT
+_RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
 _RANK = "mov.u32 %r4, %cluster_ctarank;\nsetp.ne.u32 %p0, %r4, 0;"
 
 RULES: Mapping[str, Rule] = {
@@ -40,6 +46,14 @@ RULES: Mapping[str, Rule] = {
         "Move the instruction out of the branch, or make the condition the same for the whole warp or warpgroup.",
         examples.tensor_kernel(_FIRST, f"@%p0 {examples.TENSOR_ALLOCATION}", _READ, examples.TENSOR_FREE),
         examples.tensor_kernel(_FIRST, examples.TENSOR_ALLOCATION, _READ, examples.TENSOR_FREE),
+    ),
+    "repeated-issue": Rule(
+        "One thread executes an instruction that takes effect for all.",
+        "A product, a commit or a copy that all threads of a warp execute is issued 32 times: results are added again, and an mbarrier "
+        "counts too many arrivals or bytes. A bulk copy is reported if all of its operands are the same in the warp.",
+        "Let elect.sync choose the thread, or compare %tid.x.",
+        examples.tensor_kernel(_ELECT, _RELINQUISH, _PRODUCT, f"@%p0 {_COMMIT}"),
+        examples.tensor_kernel(_ELECT, _RELINQUISH, f"@%p0 {_PRODUCT}", f"@%p0 {_COMMIT}"),
     ),
     "lone-cta": Rule(
         "Both thread blocks of a pair allocate and free tensor memory with .cta_group::2.",
@@ -54,6 +68,7 @@ RULES: Mapping[str, Rule] = {
 #: A modifier that says that threads execute an instruction together.
 _ALIGNED = b".aligned"
 _RANK_REGISTER = b"%cluster_ctarank"
+_OF_BLOCKS = re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: Thread blocks of a pair.
 _PAIR = 2
 
@@ -77,6 +92,7 @@ class Executions:
         spec = catalog.database.spec
         self._catalog, self._scopes = catalog, spec.scopes
         self._both = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.both]
+        self._once = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.once]
         families = {family for protocol in spec.protocols for family in protocol.families}
         self.words = {each.start for each in spec.instructions if each.family in families and any(fact.over for fact in each.uniform)}
         self._over = functools.lru_cache(maxsize=1 << 10)(self._uniform)
@@ -93,9 +109,10 @@ class Executions:
             return
         if _RANK_REGISTER in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
             yield from self._lone(function, paths)
-        if not any(word in text for word in self.words) or b"%tid.y" in text or b"%tid.z" in text:
+        if b"%tid.y" in text or b"%tid.z" in text:
             return
-        if thread_values.INDEX in text or b"elect.sync" in text:
+        yield from self._repeated(function, paths)
+        if any(word in text for word in self.words) and (thread_values.INDEX in text or b"elect.sync" in text):
             count = thread_values.threads_of(text)
             yield from self._partial(text, paths.reached(paths.registers.masks(thread_values.INDEX, count).threads), count)
 
@@ -119,13 +136,35 @@ class Executions:
         facts = [fact for fact in instruction.uniform() if fact.over] if instruction is not None else []
         return max(facts, key=lambda fact: self._scopes[fact.over], default=None)
 
+    def _repeated(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions that more threads execute than are to."""
+        text, warp = function.text, self._scopes["warp"]
+        named = [issuer for issuer in self._once if any(word.encode() in text for word in issuer.instructions)]
+        if not named or _ALIGNED not in text:  # a kernel of a single thread has no instruction of a warp
+            return
+        count = thread_values.threads_of(text)
+        together = paths.reached_together(paths.registers.masks(thread_values.INDEX, count).together)
+        lanes: LaneValues | None = None
+        for each in together:
+            issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.modifiers)), None)
+            if issuer is None or not _has_whole(each.threads, count, warp):
+                continue
+            if issuer.once == "operands":
+                lanes = lanes or LaneValues(text, function.registers.variable)
+                if any(
+                    not lanes.of(name).is_shared for name in words_of(_written(text, each)[len(each.opcode) :]) if name.startswith(b"%")
+                ):
+                    continue
+            message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does (PTX ISA {issuer.source})"
+            yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
+
     def _lone(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""
         count = max(size_of(function.text), _PAIR)
-        executed = paths.reached(paths.registers.masks(_RANK_REGISTER, count).threads)
+        executed = paths.reached(paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS).threads)
         for issuer in self._both:
             for word in issuer.instructions:
-                named = [each for each in executed if _is_of(each.opcode, word, issuer)]
+                named = [each for each in executed if starts(each.opcode, word.encode()) and _is_of(each.opcode, issuer, issuer.both)]
                 ranks = functools.reduce(int.__or__, [each.threads for each in named], 0)
                 lone = next((rank for rank in range(count) if ranks >> rank & 1 and not ranks >> (rank ^ 1) & 1), None)
                 if lone is not None:
@@ -134,13 +173,20 @@ class Executions:
                     yield Remark(Token(named[0].opcode, named[0].offset), "warning", "lone-cta", message), named[0].opcode
 
 
-def _is_of(opcode: bytes, word: str, issuer: Issuer) -> bool:
-    return starts(opcode, word.encode()) and any(each.encode() in opcode.split(b".") for each in issuer.both)
+def _is_of(opcode: bytes, issuer: Issuer, modifiers: Sequence[str]) -> bool:
+    """Return whether an opcode is one of an issuer's, and has some modifiers."""
+    return any(starts(opcode, word.encode()) for word in issuer.instructions) and all(has_modifier(opcode, each) for each in modifiers)
 
 
 def _written(text: bytes, each: Reached) -> bytes:
     """The text of an instruction."""
     return text[each.offset : text.find(b";", each.offset)]
+
+
+def _has_whole(threads: int, count: int, size: int) -> bool:
+    """Return whether a mask of the threads of a block has all of a warp."""
+    whole = (1 << size) - 1
+    return any(threads >> first & whole == whole for first in range(0, count - size + 1, size))
 
 
 def _part(threads: int, count: int, size: int) -> _Part | None:

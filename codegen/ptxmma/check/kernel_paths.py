@@ -18,6 +18,7 @@ from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.outline import Outline, starts
+from ptxmma.ptx.post_dominators import next_on_every_way
 from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
@@ -187,17 +188,36 @@ class KernelPaths:
             threads_of: a mask of the threads in which a predicate may hold.
         """
         try:
-            entered = [0] * len(self._blocks)
+            meeting = [-1] * len(self._blocks)
         except NotFollowedError:
             return []
+        return self._reached(threads_of, meeting)
+
+    def reached_together(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
+        """The instructions of the words, with threads that all come to them in some launch; none where paths are not followed.
+
+        Where ways part as nothing says which threads take them, the threads meet again where all ways do.
+
+        Args:
+            threads_of: a mask of the threads in which a predicate holds in some launch.
+        """
+        try:
+            follows = [[way.after for way in ways] for ways in self._ways]
+        except NotFollowedError:
+            return []
+        return self._reached(threads_of, next_on_every_way(follows, sorted(self._rank, key=self._rank.__getitem__)))
+
+    def _reached(self, threads_of: Callable[[bytes], int], meeting: Sequence[int]) -> list[Reached]:
+        """The instructions, with the threads that come to them over branches, or to the block where all ways from an earlier one meet."""
+        entered = [0] * len(self._blocks)
         entered[0], waiting = ALL_THREADS, [0]
         while waiting:
             number = waiting.pop()
-            for way in self._ways[number]:
-                going = entered[number] & threads_of(way.predicate)
-                if way.after >= 0 and going & ~entered[way.after]:
-                    entered[way.after] |= going
-                    waiting.append(way.after)
+            going = [(way.after, entered[number] & threads_of(way.predicate)) for way in self._ways[number]]
+            for after, threads in (*going, (meeting[number], entered[number])):
+                if after >= 0 and threads & ~entered[after]:
+                    entered[after] |= threads
+                    waiting.append(after)
         found: list[Reached] = []
         for threads, block in zip(entered, self._blocks, strict=True):
             for event in block.events if threads else ():

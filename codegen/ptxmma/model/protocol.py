@@ -41,8 +41,10 @@ class Issuer(Entry, frozen=True, kw_only=True):
     """The threads that execute some instructions, so that these take effect once."""
 
     instructions: Annotated[tuple[Name, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
+    modifiers: tuple[Token, ...] = ()  # modifiers that they have, with or without more after "::": ("mbarrier",)
     alone: Text  # the threads in one thread block: "one warp"
     pair: Text = ""  # the threads in a pair of thread blocks: "one warp of each"
+    once: Literal["", "always", "operands"] = ""  # whether more threads repeat it; "operands": if all of their operands are the same
     both: tuple[Token, ...] = ()  # modifiers with which both thread blocks of a pair execute them: ("cta_group::2",)
     text: Text
     source: Source

@@ -222,10 +222,22 @@ class Predicates:
         """A mask of the threads in which a predicate holds, whatever is not known of it."""
         return self._masks.surely(predicate)
 
-    def masks(self, register: bytes, count: int) -> ThreadMasks:
-        """Masks by another special register, or by the same one with an elected thread."""
+    def masks(self, register: bytes, count: int, differing: re.Pattern[bytes] = _THREAD) -> ThreadMasks:
+        """Masks by a special register, with an elected thread.
+
+        Args:
+            register: the special register.
+            count: the number of its values.
+            differing: the special registers that differ between the threads, or thread blocks, that the masks have.
+        """
         if (register, count) not in self._others:
-            self._others[register, count] = ThreadMasks(self.writes, register, count, elects=True)
+
+            def is_uniform(name: bytes) -> bool:
+                value = self.condition(name, 0).value
+                causes = value.causes - {_THREADS, _ELECTED} if differing is not _THREAD else value.causes
+                return value.polled or not (value.changes or causes & {_THREADS, _ELECTED, _MEMORY} or any(map(differing.match, causes)))
+
+            self._others[register, count] = ThreadMasks(self.writes, register, count, is_uniform)
         return self._others[register, count]
 
     def _value(self, name: bytes, depth: int) -> Value:

@@ -26,13 +26,20 @@ class ThreadMasks:
         writes: the instructions that write a register.
         register: the special register, ``b"%tid.x"``.
         count: its values are the numbers below this one, in as many threads or thread blocks.
-        elects: whether the first thread of each warp counts as the one that ``elect.sync`` elects; otherwise it is not known.
+        is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
+            that ``elect.sync`` elects.
     """
 
-    def __init__(self, writes: Callable[[bytes], Sequence[Write]], register: bytes, count: int, *, elects: bool = False) -> None:
-        self._writes, self._register, self._count, self._elects = writes, register, count, elects
+    def __init__(
+        self,
+        writes: Callable[[bytes], Sequence[Write]],
+        register: bytes,
+        count: int,
+        is_uniform: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
         self._numbers: dict[bytes, list[int] | None] = {}
-        self._masks: dict[tuple[bytes, int], int] = {}  # by the predicate and the mask of what is not known
+        self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
@@ -42,24 +49,33 @@ class ThreadMasks:
         """A mask of the threads in which a predicate holds, whatever is not known of it."""
         return self._mask(predicate, 0)
 
-    def _mask(self, predicate: bytes, unknown: int) -> int:
-        """A mask of the threads in which a predicate holds, if one that is not known does in the threads of another mask."""
+    def together(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate holds in one and the same launch."""
+        return self._mask(predicate, None)
+
+    def _mask(self, predicate: bytes, unknown: int | None) -> int:
+        """A mask of the threads in which a predicate holds, if one that is not known does in the threads of another mask.
+
+        Without that mask, it does in all threads if they all see the same, and otherwise in none.
+        """
         if not predicate:
             return ALL_THREADS
         if (predicate, unknown) not in self._masks:
-            self._masks[predicate, unknown] = unknown  # for a predicate that is computed from itself
+            self._masks[predicate, unknown] = unknown or 0  # for a predicate that is computed from itself
             self._masks[predicate, unknown] = self._joint(predicate.lstrip(b"!"), unknown, holds=not predicate.startswith(b"!"))
         return self._masks[predicate, unknown]
 
-    def _joint(self, name: bytes, unknown: int, *, holds: bool) -> int:
+    def _joint(self, name: bytes, unknown: int | None, *, holds: bool) -> int:
         numbers = self._numbers_of(name)
         if numbers is not None:
             return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
         writes = self._writes(name)
-        if len(writes) != 1 or writes[0][0] not in (b"and.pred", b"or.pred"):
+        if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
+            masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
+            return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
+        if unknown is not None:
             return unknown
-        masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
-        return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
+        return ALL_THREADS if self._is_uniform is not None and self._is_uniform(name) else 0
 
     def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
@@ -73,6 +89,6 @@ class ThreadMasks:
                 if not place:
                     operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
                     self._numbers[name] = thread_values.result(opcode, operands)
-                elif self._elects and opcode == b"elect.sync":
+                elif self._is_uniform is not None and opcode == b"elect.sync":
                     self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
         return self._numbers[name]

@@ -223,7 +223,9 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                     yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
         for index, issuer in enumerate(protocol.issuers):
             yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
-            yield from _known_modifiers(context, issuer.instructions, issuer.both, ("protocols", number, "issuers", index, "both"))
+            for key in ("modifiers", "both"):
+                at = ("protocols", number, "issuers", index, key)
+                yield from _known_modifiers(context, issuer.instructions, getattr(issuer, key), at)
             for name in issuer.instructions:
                 if issued.setdefault(name, (number, index)) != (number, index):
                     other, before = issued[name]

@@ -10,7 +10,7 @@ from ptxmma.catalog.names.links import EXPLORER
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.matrices import pictures
-from ptxmma.model import Container, Counterpart, ElementType, Gpu, Message, Protocol, Spec, Step, Target, Transition, Version
+from ptxmma.model import Container, Counterpart, ElementType, Gpu, Issuer, Message, Protocol, Spec, Step, Target, Transition, Version
 
 # --- types and registers ----------------------------------------------------------------------------------------------------
 
@@ -209,8 +209,8 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         "issuers": struct_tables.table(
             protocol.issuers,
             titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
-            cells={"instructions": lambda issuer: rest.codes(issuer.instructions)},
-            without=("both",),
+            cells={"instructions": _named},
+            without=("modifiers", "once", "both"),
         ),
         "pairings": [
             {
@@ -249,11 +249,12 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def _named(each: Transition | Counterpart) -> str:
+def _named(each: Transition | Counterpart | Issuer) -> str:
     """The instructions that a part of a protocol names."""
+    names = each.instructions if isinstance(each, Issuer) else each.on
     lacks = each.without if isinstance(each, Transition) else ()
     parts = [(" with", name) for name in each.modifiers] + [(" without", name) for name in lacks]
-    return rest.codes(each.on) + "".join(f"{word} {rest.code(f'.{name}')}" for word, name in parts)
+    return rest.codes(names) + "".join(f"{word} {rest.code(f'.{name}')}" for word, name in parts)
 
 
 # --- published peaks --------------------------------------------------------------------------------------------------------
