@@ -168,6 +168,32 @@ def test_operands(held: tuple[Catalog, sqlite3.Connection]) -> None:
     assert Counter(sql.execute(query)) == expected
 
 
+def test_intrinsics(held: tuple[Catalog, sqlite3.Connection]) -> None:
+    catalog, sql = held
+    query = """
+        SELECT identifier, operand, register_type, asm_constraint, immediate_argument, scope, memory
+        FROM variant_intrinsics ORDER BY identifier, form, position
+    """
+    expected = Counter[tuple[object, ...]]()
+    for ins in catalog.all():
+        entry = ins.variant.instruction
+        of_variant = entry.scope, int(entry.memory)
+        operands = [operand for form in ins.forms for operand in form.operands]
+        expected.update(
+            (
+                ins.identifier,
+                operand.name,
+                next(iter(operand.register_types), None),
+                operand.constraint,
+                int(operand.immediates is not None and not operand.takes_register),
+                *of_variant,
+            )
+            for operand in operands
+        )
+        expected.update([(ins.identifier, None, None, None, None, *of_variant)] * (not operands))
+    assert Counter(sql.execute(query)) == expected
+
+
 def test_immediates(held: tuple[Catalog, sqlite3.Connection]) -> None:
     catalog, sql = held
     query = """

@@ -189,6 +189,16 @@ def test_formats_say_the_same() -> None:
         }
 
 
+def test_patterns_are_parts_of_spellings(catalog: Catalog) -> None:
+    """Parts that begin and end anywhere find what a search through all spellings finds."""
+    spellings = [each.canonical for each in catalog.all()]
+    for number, spelling in enumerate(spellings[::97]):
+        begin = number % (len(spelling) - 3)
+        part = spelling[begin : begin + 4 + number % 13]
+        found = [each.canonical for each in instructions(pattern=part)]
+        assert found == [each for each in spellings if part in each], part
+
+
 def _count(*arguments: str) -> int:
     return len(_list("--all", *arguments))
 

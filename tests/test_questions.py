@@ -99,6 +99,6 @@ def test_commands_answer(asked: str, row: str) -> None:
 
 
 def test_words_without_a_verb_may_be_none() -> None:
-    for words, message in (("lits", "unknown command 'lits'; closest: list, validate"), ("sm_61", "'sm_61' has no tensor cores")):
+    for words, message in (("lits", "unknown command 'lits'; closest: list, lsp, validate"), ("sm_61", "'sm_61' has no tensor cores")):
         code, _, said = _command(words)
         assert (code, message in said) == (2, True)

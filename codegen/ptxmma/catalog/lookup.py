@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
@@ -14,7 +14,8 @@ from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
 from ptxmma.catalog.summaries.listing import spans
-from ptxmma.model import Spec
+from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
+from ptxmma.model import InstructionSet, Spec
 
 #: So many instructions are offered where several are meant.
 _OFFERED = 8
@@ -194,8 +195,9 @@ def instructions(
     elements = None if element is None else types_named(spec, element)
     if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
         one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
-    passing = _passing(in_database, families, target, ptx, atype, elements, shape, sparse)
-    fits = _fitting(in_database, pattern or "")
+    fits, may_have = _fitting(in_database, pattern or "")
+    among = in_database.all(lambda entry: entry.family in families and sparse in (None, entry.sparse) and may_have(entry))
+    passing = _passing(among, target, ptx, atype, elements, shape)
     return (each for each in passing if documented in (None, each.documented) and fits(each))
 
 
@@ -208,14 +210,24 @@ def _families(spec: Spec, name: str | None) -> Collection[str]:
     return every if name is None else [name] if name in every else begun
 
 
-def _fitting(known: Catalog, pattern: str) -> Callable[[Instruction], bool]:
-    """The test of a pattern: a part of the spelling, in which ``*`` is anything; else words that an instruction has, or a name of it."""
+def _fitting(known: Catalog, pattern: str) -> tuple[Callable[[Instruction], bool], Callable[[InstructionSet], bool]]:
+    """The test of a pattern: a part of the spelling, in which ``*`` is anything; else words that an instruction has, or a name of it.
+
+    The second test is for whole sets: it fails where no instruction of a set passes the first, and need not make them.
+    """
     part = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+    pieces = list(filter(None, re.split(r"[.*]", pattern)))
+
+    def may_have(entry: InstructionSet) -> bool:
+        tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
+        return all(any(piece in token for token in tokens) for piece in pieces)
+
     several = re.search(r"\s", pattern) is not None  # no spelling has a blank
-    if "*" in pattern or (not several and any(part.search(each.canonical) for each in known.all())):
-        return lambda each: part.search(each.canonical) is not None
+    if "*" in pattern or (not several and any(part.search(each.canonical) for each in known.all(may_have))):
+        return lambda each: part.search(each.canonical) is not None, may_have
     named = {match.instruction for match in words.matching(known, pattern)} or {*mentions.named(known, pattern)}
-    return named.__contains__
+    names = {each.variant.instruction.name for each in named}
+    return named.__contains__, lambda entry: entry.name in names
 
 
 def _shapes(instruction: Instruction) -> tuple[str, ...]:
@@ -241,16 +253,14 @@ def _types(instruction: Instruction) -> set[str]:
 
 
 def _passing(
-    in_database: Catalog,
-    families: Collection[str],
+    among: Iterable[Instruction],
     target: str | None,
     ptx: str | None,
     atype: str | None,
     elements: Collection[str] | None,
     shape: str | None,
-    sparse: bool | None,
 ) -> Iterator[Instruction]:
-    for instruction in in_database.all(lambda entry: entry.family in families and sparse in (None, entry.sparse)):
+    for instruction in among:
         if atype is not None and atype not in _types_of_a(instruction):
             continue
         if elements is not None and _types(instruction).isdisjoint(elements):

@@ -191,7 +191,7 @@ def _is_begun(match: Match) -> bool:
     begins = match.words[0] == opcode or _sizes(match.words[0])
     literals = _literals(match.instruction)
     first = next((number for number, word in enumerate(match.words) if word in literals), 0)
-    whole = not 0 < first <= match.instruction.variant.instruction.name.count(".") + 1 or match.places[first] == first
+    whole = not 0 < first <= match.instruction.variant.instruction.name.count(".") + 1 or match.places[first : first + 1] == (first,)
     return bool(begins) and whole and match.ordered and not any("n" in _sizes(word).values() for word in match.words)
 
 
