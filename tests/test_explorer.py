@@ -32,6 +32,7 @@ from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.pictures import colour
 from ptxmma.matrices.shared_memory import SharedLayout
 from ptxmma.matrices.tracing import trace
+from test_questions import QUESTIONS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _MISSING = "Chromium" if CHROMIUM is None else "Playwright" if importlib.util.find_spec("playwright") is None else ""
@@ -209,6 +210,15 @@ def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> Non
         return
     page.keyboard.press("Enter")
     assert {key: _state(page, key) for key in state} == state
+
+
+def test_the_box_answers_questions(page: Any) -> None:
+    """The first answer to a question is the answer of Python and the command; a sample of those that are typed in one line."""
+    asked = [text for text in QUESTIONS["instructions"] if re.search(r"^[a-z0-9.: _]+$", text)][::7]
+    box, first = page.get_by_role("combobox", name="Find an instruction"), page.get_by_role("option").first.locator(".spelling")
+    for text in asked:
+        box.fill(text)
+        assert first.inner_text() == QUESTIONS["instructions"][text], text
 
 
 def test_a_name_of_several_targets_lists_them(catalog: Catalog, page: Any) -> None:
@@ -764,6 +774,7 @@ def test_a_link_shows_the_same(open_page: Callable[..., Any], page: Any) -> None
     ("state", "title"),
     [
         (f"i={_TF32}&at=c:9,3", "C[9][3] of mma m16n8k8 tf32: lane 5, c3"),
+        ("i=m16n8k8+tf32&at=c:9,3", "C[9][3] of mma m16n8k8 tf32: lane 5, c3"),
         (f"i={_TF32}&at=A:9,3", "A[9][3] of mma m16n8k8 tf32: lane 7, a1"),
         (f"i={_TF32}&at=lane:5", "Lane 5 of mma m16n8k8 tf32"),
         (f"i={_SPARSE}&at=e:9,3", "Metadata[9][3] of mma.sp m16n8k32 f16: lane 4, e[31:28]"),

@@ -40,6 +40,7 @@ from ptxmma.matrices.descriptors import suspicions
 from ptxmma.matrices.shared.accesses import access_patterns
 from ptxmma.matrices.shared.readable_types import readable
 from ptxmma.matrices.shared_memory import SharedLayout
+from test_questions import QUESTIONS
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -774,6 +775,18 @@ const text_of = ({ third }) => `${third ? { third }.third : ""}`;
 const { sorted: ordered, first } = new Pile(table).sorted();
 console.log(JSON.stringify([named(table, "a", "b"), ordered, first, new Pile([1, 2], { scale: 5 }), new Pile(table).things]));
 """
+
+
+def test_words_mean_the_instructions_of_the_library(ask: Ask) -> None:
+    """Every question of ``questions.yaml`` but for names that only the evidence has: machine instructions, atoms without layouts."""
+    words = [text for text in QUESTIONS["instructions"] if not re.match(r"[A-Z]+MMA\.|(?:LDSM|STSM|MOVM)\.|SM(?:75|90)_U|SM100_", text)]
+    assert len(words) > 200
+    several = [text for text in QUESTIONS["several"] if not text.startswith("SM100_")]
+    answers = iter(ask([{"ask": "resolve", "texts": texts} for texts in (words, several, [*QUESTIONS["none"]])]))
+    assert dict(zip(words, next(answers), strict=True)) == {text: [QUESTIONS["instructions"][text]] for text in words}
+    for text, found in zip(several, next(answers), strict=True):
+        assert (len(found) > 1) == (QUESTIONS["several"][text] != ["n"]), text  # of instructions that differ in N alone there is one
+    assert not any(next(answers))
 
 
 def test_a_bundled_script_does_the_same_under_short_names(tmp_path: Path) -> None:

@@ -519,6 +519,15 @@ export interface OperandRecord {
   default?: number;
 }
 
+export interface Found {
+  /** One instruction; several where no preference decides; none where the text means none. */
+  instructions: Instruction[];
+  /** Others that the text may mean. */
+  others: Instruction[];
+  /** The preferences that decided against them: `dense before sparse`. */
+  reasons: string[];
+}
+
 export interface DatabaseTables {
   version: string;
   document: string;
@@ -531,6 +540,10 @@ export interface DatabaseTables {
   /** With the first version that knows each. */
   targets: Record<string, string>;
   gpus: { target: string; architecture: string; names: string[] }[];
+  /** Names with blanks between, then their meanings in words of PTX, the preferred first. */
+  words: [names: string, ...means: string[]][];
+  /** The instruction that is preferred of several: the one with the first of these values of a fact, or with the smallest, among those with equal values of others. */
+  preferences: Table<{ text: string; fact: string; first?: string[]; among?: string[] }>;
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
   formulas: Table<{
@@ -607,7 +620,8 @@ export interface DatabaseTables {
   remarks: Table<Omit<FormEntry, "qualifiers">>;
   /** Of a form: the numbers of its remark, of its names, and of the values of each. */
   hints: Table<HintValue>;
-  instructions: Table<InstructionRecord>;
+  /** By column. */
+  instructions: Columns<InstructionRecord>;
   descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
   fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
   cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
@@ -628,6 +642,11 @@ export function instructionOf(group: InstructionGroup, number: number): Instruct
 export function instructions(): Instruction[];
 /** The instruction that a spelling means; undefined where it means none. */
 export function instruction(spelling: string): Instruction | undefined;
+/**
+ * The instructions that a text means: a spelling, words such as `m16n8k8 tf32` or `wgmma n128 bf16`, a line of PTX, a function of the headers, or an atom of CuTe.
+ * Of instructions that differ in a number alone there is one: with the number of the text, if it has one.
+ */
+export function resolve(text: string): Found;
 /** The matrices of an instruction that are spread over threads, by the names that users give them. */
 export function arrangements(instruction: Instruction): Map<string, Arrangement>;
 export function bitsOf(place: { low: number; width: number }): string;

@@ -3,7 +3,7 @@
 /** The entries of instructions, with what the database writes once for all of them. */
 
 import { database } from "./database.js";
-import { numbersOf, recordsOf } from "./short_texts.js";
+import { numbersOf, recordsByColumn, recordsOf } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").FormEntry} FormEntry */
 /** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
@@ -22,7 +22,7 @@ export function recased(token) {
 }
 
 /** @type {InstructionSet[]} */
-export const instructionSets = recordsOf(database.instructions).map((entry) => ({
+export const instructionSets = recordsByColumn(database.instructions).map((entry) => ({
   opcode: entry.name,
   stem: recased(entry.name),
   shape: "",
@@ -31,16 +31,17 @@ export const instructionSets = recordsOf(database.instructions).map((entry) => (
   ...entry,
   qualifiers: Object.fromEntries(numbersOf(entry.qualifiers).map((number) => [qualifierEntries[number].name, qualifierEntries[number]])),
   hints: numbersOf(entry.hints ?? "").map((number) => hintValues[number]),
-  forms: entry.forms.map(expandedForm),
+  forms: expandedForms(entry.forms.map(numbersOf)),
 }));
 
 /**
- * A form: what it says of itself, the names of its qualifiers, and the values of each.
- * @param {string} text
- * @returns {FormEntry}
+ * The forms of an entry, from columns: the remark that each is about, the names of its qualifiers, and the values of each qualifier that a form has.
+ * @param {number[][]} columns
+ * @returns {FormEntry[]}
  */
-function expandedForm(text) {
-  const [remark, names, ...values] = numbersOf(text);
-  const given = database.names[names].split(" ").filter(Boolean);
-  return { ...formRemarks[remark], qualifiers: Object.fromEntries(given.map((name, place) => [name, database.values[values[place]]])) };
+function expandedForms([remarks, names, ...columns]) {
+  return remarks.map((remark, row) => {
+    const given = database.names[names[row]].split(" ").filter(Boolean);
+    return { ...formRemarks[remark], qualifiers: Object.fromEntries(given.map((name, place) => [name, database.values[Number(columns[place].shift())]])) };
+  });
 }

@@ -11,7 +11,7 @@ import { holds } from "./short_texts.js";
 /** @typedef {Record<string, string | number>} Facts */
 
 /** The operation of the instructions whose shape a descriptor says. */
-const OPERATION_OF_PRODUCTS = "tensor-multiply";
+export const OPERATION_OF_PRODUCTS = "tensor-multiply";
 /** The choice of a product. */
 const ARGUMENTS = ["dtype", "atype", "btype", "k", ...new Set((database.products?.options ?? []).map((row) => row.field)), "m", "n", "stype"];
 

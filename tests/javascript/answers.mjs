@@ -31,6 +31,8 @@ const answers = {
       return { ...told(made), places: [made.source, made.target].map((side) => [...side.places]) };
     }),
   meaning: ({ spellings }) => spellings.map((spelling) => ptxmma.instruction(spelling)?.canonical ?? null),
+  /** The instructions that texts mean. */
+  resolve: ({ texts }) => texts.map((text) => ptxmma.resolve(text).instructions.map((found) => found.canonical)),
   /** Every place of every matrix of an instruction, for every choice of what must be chosen. */
   places: ({ spelling }) =>
     [...ptxmma.arrangements(ptxmma.instruction(spelling))].map(([name, table]) => {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -24,10 +25,20 @@ from ptxmma.catalog.roles import matrices
 from ptxmma.catalog.variants import each_number, recased
 from ptxmma.generator.emit import templating
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
-from ptxmma.generator.emit.javascript.shortening import Interned, by_column, condition, packed, runs, table, template, without_empty
+from ptxmma.generator.emit.javascript.shortening import (
+    Interned,
+    by_column,
+    columns,
+    condition,
+    packed,
+    runs,
+    table,
+    template,
+    without_empty,
+)
 from ptxmma.generator.proven import attached, definitions
 from ptxmma.matrices.pictures import colour
-from ptxmma.model import Form, Hint, InstructionSet, Qualifier, Spec, Version, formula
+from ptxmma.model import Form, Hint, InstructionSet, Preference, Qualifier, Spec, Version, formula
 
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
@@ -41,10 +52,7 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 def texts(catalog: Catalog) -> tuple[str, str]:
     """The database as JavaScript: on lines that people can read; and packed, without titles of operands, which the page does not show."""
     data = _data(catalog)
-    instructions: dict[str, list[Any]] = data["instructions"]
-    titles = instructions["columns"].index("titles")
-    columns, *rows = ([*row[:titles], *row[titles + 1 :]] for row in (instructions["columns"], *instructions["rows"]))
-    shown = data | {"instructions": {"columns": columns, "rows": rows}}
+    shown = data | {"instructions": {name: column for name, column in data["instructions"].items() if name != "titles"}}
     return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 
@@ -61,13 +69,15 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         **without_empty(sections=renumbered(spec)),
         "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
+        "words": [[" ".join(word.names), *word.means] for word in spec.words],
+        "preferences": table([_preference(each) for each in spec.preferences]),
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": compact_operands.formulas(catalog),
         **compact_operands.records(catalog.database.layouts),
         **{name: table(interned.values) if name in _TABLES else interned.values for name, interned in rows.shared.items()},
         "operands": by_column(_CONTENTS, rows.shared["operands"].values),
-        "instructions": table(instructions),
+        "instructions": columns(instructions),
     }
     return data | compact_memory.descriptors(spec.descriptors) | compact_memory.shared_memory(catalog) | compact_tensor.tables(spec)
 
@@ -108,17 +118,17 @@ class _Rows:
         if entry.hints:
             data["hints"] = runs([self.shared["hints"].number(each) for hint in entry.hints for each in _hint_values(hint)])
         data["titles"] = {name: kind.title for name, kind in entry.operand_kinds.items()}
-        data["forms"] = [self._form(form) for form in entry.forms]
+        data["forms"] = [runs([number for number in column if number is not None]) for column in zip_longest(*map(self._form, entry.forms))]
         rows = [self._row(group) for group in _groups(self._catalog.of(entry.name))]
         return data | {name: _of_rows([row[name] for row in rows]) for name in rows[0]}
 
-    def _form(self, form: Form) -> str:
+    def _form(self, form: Form) -> list[int]:
         """Numbers of what a form says of itself, of the names of its qualifiers, and of the values of each."""
         ranges = {name: [(span.first, span.last, span.step) for span in spans] for name, spans in form.ranges.items()}
         remark = without_empty(unspelled=form.unspelled, ranges=ranges) | ({} if form.documented else {"documented": False})
         names, values = self.shared["names"].number(" ".join(form.qualifiers)), form.qualifiers.values()
         numbers = (self.shared["values"].number(" ".join(each)) for each in values)
-        return runs([self.shared["remarks"].number(remark | {"source": form.source}), names, *numbers])
+        return [self.shared["remarks"].number(remark | {"source": form.source}), names, *numbers]
 
     def _row(self, group: Sequence[Instruction]) -> dict[str, int]:
         last = group[-1]
@@ -251,6 +261,10 @@ def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
     """A qualifier: what it is, and what it means to leave it out."""
     defaults = [{"value": default.value} | without_empty(when=condition(default.when)) for default in kind.default]
     return {"name": name, "title": kind.title} | without_empty(usual=kind.usual, default=defaults)
+
+
+def _preference(preference: Preference) -> dict[str, Any]:
+    return {"text": preference.text, "fact": preference.fact} | without_empty(first=preference.first, among=preference.among)
 
 
 def _hint_values(hint: Hint) -> Iterator[dict[str, str]]:

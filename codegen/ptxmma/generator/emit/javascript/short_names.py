@@ -11,7 +11,7 @@ import itertools
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _WORD = re.compile(r"#?[A-Za-z_$][\w$]*")
@@ -56,24 +56,33 @@ def shortened(script: str, literal: str) -> str:
     used = [(token.part, token.text) for token in tokens if token.role in ("name", "short")]
     kept = _SIGNS | (top & {word for _, word in declared})
     kept |= {word for part, word in used if word not in top and (part, word) not in declared}
-    shared = top - kept
-    counts = Counter(word for _, word in used if word in shared)
-    common = dict(zip((word for word, _ in counts.most_common()), _names(kept, 2), strict=False))
+    words = [word for word, _ in Counter(word for _, word in used).most_common() if word not in kept]
+    names = dict(zip((word for word in words if word in top), _names(kept, 2), strict=False))
+    names |= _apart([word for word in words if word not in top], used, _names(kept | {*names.values()}, 1))
     private = dict(zip(dict.fromkeys(token.text for token in tokens if token.role == "private"), _names((), 1), strict=False))
-    taken = kept | {*common.values()}
-    fresh: dict[int, Iterator[str]] = {}
-    own: dict[tuple[int, str], str] = {}
-    for part, word in used:
-        if word not in kept and word not in top and (part, word) not in own:
-            own[part, word] = next(fresh.setdefault(part, _names(taken, 1)))
 
     def written(token: _Token) -> str:
         if token.role == "private":
             return f"#{private[token.text]}"
-        name = common.get(token.text, own.get((token.part, token.text))) if token.role else None
+        name = names.get(token.text) if token.role else None
         return token.text if name is None else f"{token.text}:{name}" if token.role == "short" else name
 
     return "".join(map(written, tokens))
+
+
+def _apart(words: Iterable[str], used: Iterable[tuple[int, str]], fresh: Iterator[str]) -> dict[str, str]:
+    """A name for each word, the first that no other word has in the same part: one word has one name, which compresses well."""
+    parts: dict[str, set[int]] = {}
+    for part, word in used:
+        parts.setdefault(word, set()).add(part)
+    names: dict[str, str] = {}
+    taken: dict[str, set[int]] = {}
+    for word in words:
+        free = next((name for name, there in taken.items() if there.isdisjoint(parts[word])), None)
+        name = next(fresh) if free is None else free
+        taken.setdefault(name, set()).update(parts[word])
+        names[word] = name
+    return names
 
 
 def _names(taken: Collection[str], length: int) -> Iterator[str]:

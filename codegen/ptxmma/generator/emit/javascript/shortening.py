@@ -50,6 +50,17 @@ def table(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"columns": columns, "rows": rows}
 
 
+def columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Records as a list for each key, the commonest first, without what is absent at the end of a list."""
+    known = table(records)
+    made: dict[str, list[Any]] = {}
+    for place, key in enumerate(known["columns"]):
+        made[key] = [row[place] if place < len(row) else None for row in known["rows"]]
+        while made[key][-1] is None:
+            made[key].pop()
+    return made
+
+
 #: The texts that JSON repeats: names and words with the punctuation beside them, numbers of sections, the seams of rows.
 _WORD = re.compile(r'"?[A-Za-z_][A-Za-z_:.]{2,}"?[,:]?|9\.7\.\d+\.\d+(?:\.\d+)*|null,null|\],\["?')
 #: The characters that take the place of words: two bytes each in UTF-8.  With more of them the page is smaller, and larger once compressed.

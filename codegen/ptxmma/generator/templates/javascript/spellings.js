@@ -31,10 +31,11 @@ export function instructionMeant(spelling) {
 }
 
 /**
+ * The modifiers that every instruction of an entry has.
  * @param {InstructionSet} entry
  * @returns {string[]}
  */
-function fixedTokens(entry) {
+export function fixedTokens(entry) {
   return syntaxParts(entry.syntax).flatMap(([literal]) => literal.split(".").filter(Boolean));
 }
 

@@ -2,6 +2,7 @@
 
 import { database } from "../database.js";
 import { arrangements } from "../arrangements.js";
+import { resolve } from "../lookup.js";
 import { instructionMeant } from "../spellings.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { tensorMemories, tensorOperands } from "../tensor_places.js";
@@ -79,9 +80,21 @@ document.body.append(
   help,
 );
 
+/** @type {Map<string, Instruction | undefined>} */
+const namedByText = new Map();
+
+/**
+ * The instruction that a link names, in a spelling or in words: the first where no preference decides.
+ * @param {string} text
+ */
+function namedBy(text) {
+  if (!namedByText.has(text)) namedByText.set(text, instructionMeant(text) ?? resolve(text).instructions[0]);
+  return namedByText.get(text);
+}
+
 /** The instruction that is shown: the one in the URL, or an example. */
 function current() {
-  const named = (store.state.i && instructionMeant(store.state.i)) || instructionMeant(EXAMPLE);
+  const named = (store.state.i && namedBy(store.state.i)) || instructionMeant(EXAMPLE);
   if (named) return named;
   const [group] = instructionGroups();
   return instructionOf(group, group.numbers[0]);
@@ -93,7 +106,7 @@ function current() {
  */
 function faultsOf({ i, v, target, bits }) {
   return [
-    !instructionMeant(i) && `No instruction is ${i}; this is ${current().canonical}.`,
+    !namedBy(i) && `No instruction is ${i}; this is ${current().canonical}.`,
     !views.some(([name]) => name === v) && `No view is ${v}: there are ${views.map(([name]) => name).join(", ")}.`,
     target && !(target in database.targets) && `No target is ${target}; instructions of every target are shown.`,
     bits && bitsIn(bits) === null && `${bits} is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits.`,
@@ -131,7 +144,7 @@ function describedExample(bits) {
 
 store.follow((state, changed) => {
   const bits = bitsIn(state.bits);
-  if (!state.i) {
+  if (!state.i || (namedBy(state.i) && !instructionMeant(state.i))) {
     store.settle({ i: (bits !== null && describedExample(bits)) || current().canonical });
     changed.add("i");
   }

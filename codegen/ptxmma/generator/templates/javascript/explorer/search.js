@@ -1,9 +1,8 @@
 /** One box that understands opcodes, PTX lines, asm strings, names of wrappers, CuTe atoms, targets, and words. */
 
 import { database } from "../database.js";
-import { instructionSets } from "../instruction_sets.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { instructionMeant } from "../spellings.js";
+import { resolve } from "../lookup.js";
 import { targetText, targetsIn } from "./target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -20,22 +19,30 @@ let searchEntries;
 /**
  * The possible meanings of a text, the likeliest first.
  * @param {string} given
- * @param {(instruction: Instruction) => boolean} wanted
  * @returns {Answer[]}
  */
-export function answersTo(given, wanted = () => true) {
-  // A string that goes on after its quotes is one text.
-  const text = given.replace(/"\s*"/g, "").replace(/\\[nrt]/g, " ").trim();
+export function answersTo(given) {
+  const text = given.trim();
   if (!text) return [];
   const bits = /^0x[0-9a-f]{9,16}$/i.exec(text);
   if (bits) return [{ text: `Descriptor ${text}`, note: "matrix descriptor", set: { v: "memory", bits: text.toLowerCase() } }];
   const { words, set } = selectionIn(text);
-  const answers = named(words).map((instruction) => answer(instruction, set));
-  if (answers.length) return answers.slice(0, MOST);
   const { targets, rest } = targetsIn(words);
+  const every = targets.length && !rest ? [] : meanings(words);
+  if (every.length) return every.map((instruction) => answer(instruction, set));
   if (targets.length > 1 || (targets.length && !rest)) return targets.map((target) => ({ text: targetText(target), note: "only what this target accepts", set: { target } }));
-  const matches = byWords(rest, targets[0] ?? "", wanted);
-  return matches.slice(0, MOST).map((each) => answer(each, { ...set, ...(targets.length ? { target: targets[0] } : {}) }));
+  const [target = ""] = targets;
+  const accepted = meanings(rest).filter((instruction) => !target || target in instruction.accepted);
+  return (accepted.length ? accepted : byWords(rest, target)).slice(0, MOST).map((each) => answer(each, { ...set, ...(target ? { target } : {}) }));
+}
+
+/**
+ * The instructions that a text means, the preferred first.
+ * @param {string} text
+ */
+function meanings(text) {
+  const { instructions, others } = resolve(text);
+  return [...instructions, ...others].slice(0, MOST);
 }
 
 /**
@@ -64,65 +71,12 @@ function selectionIn(text) {
 }
 
 /**
- * The instructions that a text names: by spelling, by wrapper, by atom.
- * @param {string} text
- * @returns {Instruction[]}
- */
-function named(text) {
-  const spellings = text.match(/[a-z_]+[a-z0-9_]*(?:\.[\w:]+)+/gi) ?? [];
-  const bySpelling = spellings.map((spelling) => instructionMeant(spelling)).filter((instruction) => instruction !== undefined);
-  if (bySpelling.length) return bySpelling;
-  for (const word of text.match(/\w+/g) ?? []) {
-    const instruction = byIdentifier(word);
-    if (instruction) return [instruction];
-  }
-  const tokens = atomTokens(text);
-  if (tokens.size < 2 || !/_/.test(text)) return [];
-  return entries().flatMap(({ group }) =>
-    group.numbers.flatMap((number) => {
-      const fits = group.peers.some((peer) => {
-        const theirs = atomTokens(peer.replaceAll(`{${group.extent}}`, String(number)));
-        return [...tokens].every((token) => theirs.has(token));
-      });
-      return fits ? [instructionOf(group, number)] : [];
-    }),
-  );
-}
-
-/**
- * The parts of an atom's name; how its namespaces are spelled does not count.
- * @param {string} text
- * @returns {Set<string>}
- */
-function atomTokens(text) {
-  const ignored = ["cute", "gmma", "mma", ""];
-  return new Set(text.split(/[^A-Za-z0-9]+/).map((token) => token.toLowerCase()).filter((token) => !ignored.includes(token)));
-}
-
-/**
- * @param {string} word
- * @returns {Instruction | undefined}
- */
-function byIdentifier(word) {
-  const entry = instructionSets.filter((each) => word.startsWith(`${each.stem}_`) || word === each.stem);
-  for (const { group } of entry.length ? entries() : []) {
-    if (!entry.includes(group.entry)) continue;
-    for (const number of group.numbers) {
-      const instruction = instructionOf(group, number);
-      if (instruction.identifier === word) return instruction;
-    }
-  }
-  return undefined;
-}
-
-/**
  * The instructions in whose names and descriptions all words stand.
  * @param {string} text
  * @param {string} target
- * @param {(instruction: Instruction) => boolean} wanted
  * @returns {Instruction[]}
  */
-function byWords(text, target, wanted) {
+function byWords(text, target) {
   const words = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
   /** @type {{instruction: Instruction, score: number}[]} */
   const scored = [];
@@ -131,7 +85,7 @@ function byWords(text, target, wanted) {
     const number = words.map((word) => numberIn(group, word)).find((each) => each !== undefined);
     const instruction = instructionOf(group, number ?? group.numbers[Math.floor(group.numbers.length / 4)]);
     const all = `${known} ${instruction.canonical} ${instruction.identifier}`.toLowerCase();
-    if (!words.every((word) => all.includes(word)) || !wanted(instruction)) continue;
+    if (!words.every((word) => all.includes(word))) continue;
     const tokens = instruction.canonical.split(".");
     const exact = words.filter((word) => tokens.includes(word)).length;
     scored.push({ instruction, score: exact * 10 + Number(instruction.documented) * 5 - tokens.length });

@@ -1,0 +1,75 @@
+/** The instructions that a text names: by a spelling in PTX or inline asm, a function of the C++ headers, or an atom of CuTe. */
+
+import { instructionSets } from "./instruction_sets.js";
+import { instructionGroups, instructionOf } from "./instructions.js";
+import { instructionMeant } from "./spellings.js";
+
+/** @typedef {import("./index.d.ts").Instruction} Instruction */
+
+/** A type of the typed front: `mma<shape<16, 8, 16>, f32, f16, f16, f32>`. */
+const FRONT = /(\w+)\s*<\s*(?:ptxmma::)?shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>([\w\s:,]*)>/g;
+
+/**
+ * The instructions that a text names; several where an atom leaves something open.
+ * @param {string} text
+ * @returns {Instruction[]}
+ */
+export function mentioned(text) {
+  // A string that goes on after its quotes is one text.
+  const joined = text.replace(/"\s*"/g, "").replace(/\\[nrt]/g, " ").replace(FRONT, (_, name, m, n, k, tags) => `${name}_m${m}n${n}k${k}${tags.replace(/\w+::/g, "").replace(/[\s,]+/g, "_")} `);
+  const spellings = joined.match(/[a-z_]+[a-z0-9_]*(?:::\w+)?(?:\.[\w:]+)+/gi) ?? [];
+  const bySpelling = spellings.flatMap((spelling) => instructionMeant(spelling) ?? []);
+  if (bySpelling.length) return bySpelling;
+  for (const word of joined.match(/\w+/g) ?? []) {
+    const instruction = byIdentifier(word);
+    if (instruction) return [instruction];
+  }
+  return byAtom(joined);
+}
+
+/**
+ * @param {string} word
+ * @returns {Instruction | undefined}
+ */
+function byIdentifier(word) {
+  const sets = instructionSets.filter((each) => word.startsWith(`${each.stem}_`) || word === each.stem);
+  for (const group of sets.length ? instructionGroups() : []) {
+    if (!sets.includes(group.entry)) continue;
+    for (const number of group.numbers) if (instructionOf(group, number).identifier === word) return instructionOf(group, number);
+  }
+  return undefined;
+}
+
+/**
+ * The instructions of the atoms that have all parts of a name, or of the name before the arguments of a template.
+ * @param {string} text
+ * @returns {Instruction[]}
+ */
+function byAtom(text) {
+  for (const tokens of [atomTokens(text), atomTokens(text.split("<")[0])]) {
+    if (tokens.size < 2 || ![...tokens].some((token) => /^sm\d+$/.test(token))) continue;
+    /** @type {Instruction[][]} */
+    const [whole, parts] = [[], []];
+    for (const group of instructionGroups()) {
+      for (const number of group.peers.length ? group.numbers : []) {
+        for (const peer of group.peers) {
+          const theirs = atomTokens(peer.replaceAll(`{${group.extent}}`, String(number)));
+          if ([...tokens].every((token) => theirs.has(token))) (theirs.size === tokens.size ? whole : parts).push(instructionOf(group, number));
+        }
+      }
+    }
+    const found = whole.length ? whole : parts;
+    if (found.length) return [...new Set(found)];
+  }
+  return [];
+}
+
+/**
+ * The parts of an atom's name; how its namespaces are spelled does not count.
+ * @param {string} text
+ * @returns {Set<string>}
+ */
+function atomTokens(text) {
+  const ignored = ["cute", "gmma", "mma", "blockscaled", "sparse", "major", "k", "mn", ""];
+  return new Set(text.split(/[^A-Za-z0-9]+/).map((token) => token.toLowerCase()).filter((token) => !ignored.includes(token)));
+}
