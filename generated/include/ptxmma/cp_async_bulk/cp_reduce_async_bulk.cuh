@@ -242,6 +242,71 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_add_f64(void* 
 PTXMMA_SM_90_PTX_8_0_ABSENT
 #endif
 
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
 // [dstMem], [srcMem], size
 template <class Use = void>
 PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_min_u32(void* dstmem, shared_source srcmem, uint32_t size)
@@ -392,201 +457,6 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_max_bf16(void*
 {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.max.bf16 [%0], [%1], %2;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_8_0_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
     : "memory");
 }
 #else
@@ -749,6 +619,32 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_
 PTXMMA_SM_90_PTX_8_0_ABSENT
 #endif
 
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
 // [dstMem], [srcMem], size, cache-policy
 template <class Use = void>
 PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_inc_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
@@ -769,6 +665,84 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_
 {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.dec.u32 [%0], [%1], %2, %3;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
     : "memory");
 }
 #else
@@ -847,6 +821,32 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_l2_cache_hint_
 {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.xor.b64 [%0], [%1], %2, %3;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_8_0_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_8_0_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
     : "memory");
 }
 #else
@@ -1585,6 +1585,266 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_ad
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size, cache-policy
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // [dstMem], [srcMem], size
 template <class Use = void>
 PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_min_u32(void* dstmem, shared_source srcmem, uint32_t size)
@@ -2203,786 +2463,6 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_ma
 {
   asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.max.bf16 [%0], [%1], %2;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_s32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.s32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_u64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.u64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_f32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
-    : "memory");
-}
-#else
-PTXMMA_SM_90_PTX_9_3_ABSENT
-#endif
-
-// [dstMem], [srcMem], size, cache-policy
-template <class Use = void>
-PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2_cache_hint_add_f64(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
-#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
-{
-  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" :
-    : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
     : "memory");
 }
 #else
@@ -3613,6 +3093,110 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2
 PTXMMA_SM_90_PTX_9_3_ABSENT
 #endif
 
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_inc_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.inc.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_dec_u32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.dec.u32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
 // [dstMem], [srcMem], size, cache-policy
 template <class Use = void>
 PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_l2_cache_hint_inc_u32(void* dstmem, shared_source srcmem, uint32_t size, uint64_t cache_policy)
@@ -3711,6 +3295,318 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2
 {
   asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.dec.u32 [%0], [%1], %2, %3;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_and_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.and.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_and_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.and.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_or_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.or.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_or_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.or.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_xor_b32(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.xor.b32 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_xor_b64(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.xor.b64 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
     : "memory");
 }
 #else
@@ -4023,6 +3919,110 @@ PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_l2
 {
   asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.L2::cache_hint.xor.b64 [%0], [%1], %2, %3;" :
     : "l"(dstmem), "r"(srcmem.address), "r"(size), "l"(cache_policy)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cta_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_cluster_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.cluster.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_gpu_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_add_noftz_f16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
+    : "memory");
+}
+#else
+PTXMMA_SM_90_PTX_9_3_ABSENT
+#endif
+
+// [dstMem], [srcMem], size
+template <class Use = void>
+PTXMMA_FUNCTION cp_reduce_async_bulk_relaxed_sys_global_shared_cta_bulk_group_add_noftz_bf16(void* dstmem, shared_source srcmem, uint32_t size)
+#ifndef PTXMMA_SM_90_PTX_9_3_ABSENT
+{
+  asm volatile("cp.reduce.async.bulk.relaxed.sys.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;" :
+    : "l"(dstmem), "r"(srcmem.address), "r"(size)
     : "memory");
 }
 #else
