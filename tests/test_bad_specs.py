@@ -761,6 +761,17 @@ _SPEC = {
     "a rule of tensor maps that divides by 0": ("tensor_maps.yaml", 'need: "shape % 128 == 0"', 'need: "shape % (128 - 128) == 0"', r"tensor_maps.yaml:58:\d+: 128 - 128 may be 0, and divides here; allowed: a number from 1 on, bits, largest_box, padded_box, alignment"),
     "a rule of tensor maps that divides by what may be 0": ("tensor_maps.yaml", 'need: "stride % 32 == 0"', 'need: "stride % unit == 0"', r"tensor_maps.yaml:61:\d+: unit may be 0, and divides here; allowed: a number from 1 on, bits"),
     "a sparse product without a pattern": ("sparsity.yaml", '"tcgen05.mma.ws.sp"], kind: "kind::tf32"}', '"tcgen05.mma.sp"], kind: "kind::tf32"}', r"tcgen05_mma_ws.yaml:\d+:\d+: no entry of granularities covers tcgen05.mma.ws.sp\S+tf32 with"),
+    "a mask of columns without the parts of an M": ("descriptors.yaml", '"128": 1, "64": 2, "32": 4}', '"128": 1, "64": 2}', r"products.yaml:\d+:\d+: a mask of columns .* it has parts for M of 128, 64, not of 32; see also .*descriptors.yaml:\d+"),
+    "a swizzle that no descriptor can say": ("descriptors.yaml", '"128B_ATOM_32B": 1, ', "", r"shared_memory.yaml:\d+:\d+: matrix descriptors of 'tcgen05' cannot say swizzle '128B_ATOM_32B'; .*descriptors.yaml:\d+"),
+    "a majorness that no descriptor can say": ("descriptors.yaml", 'values: {"MN": 1}, source: "9.7.16.10.1, Table 51"}', 'values: {"K": 0}, source: "9.7.16.10.1, Table 51"}', r"shared_memory.yaml:\d+:\d+: an instruction descriptor cannot say .*: a_majorness = MN is not legal.*descriptors.yaml:\d+"),
+    "an ID of scale factors that no descriptor can say": ("descriptors.yaml", '{values: {"0": 0, "2": 2}}', '{values: {"0": 0}}', r"tensor_memory.yaml:\d+:\d+: an instruction descriptor cannot say .*: scale_b_id = 2 is not legal.*descriptors.yaml:\d+"),
+    "a version of sparsity that no descriptor can say": ("descriptors.yaml", '"sm_100a", "sm_101a", "sm_103a", "sm_110a"', '"sm_100a", "sm_103a", "sm_110a"', r"tensor_products.yaml:\d+:\d+: an instruction descriptor cannot say .*: sparsity_version .*; see also .*descriptors.yaml:\d+"),
+    "a descriptor without the type of B": ("descriptors.yaml", 'name: "btype"', 'name: "other"', r"tensor_products.yaml:\d+:\d+: an instruction descriptor has no field that says btype, of which tcgen05.*descriptors.yaml:\d+"),
+    "a mask of lanes that is too short": ("instructions/tcgen05_mma.yaml", 'count: "4 * ctas"', 'count: "2 * ctas"', r"tcgen05_mma.yaml:\d+:\d+: 'disable-output-lane' of tcgen05.mma.* has 64 bits; D lies in 128 lanes"),
+    "addresses that do not reach all columns": ("spaces.yaml", "address: {column: 0, lane: 16}", "address: {column: 0, lane: 9}", r"spaces.yaml:\d+:\d+: addresses have 9 bits for the column, which reach 512 of them; there are 576"),
+    "a suspicion that reads an unknown name": ("shared_memory.yaml", 'when: "by_all and value == 0"', 'when: "by_all and length == 0"', r"shared_memory.yaml:\d+:\d+: unknown name 'length' \(known here: alignment, along_k, base_offset, by_all, end"),
+    "a text of a suspicion that reads an unknown name": ("shared_memory.yaml", "a base offset of {base_offset}, but nothing", "{name}: a base offset of {base_offset}, but nothing", r"shared_memory.yaml:\d+:\d+: unknown name 'name'"),
+    "a canonical layout that puts two elements in one place": ("shared_memory.yaml", "(x // 8) * sbo + (x % 8) * 16 + (k // 16) * lbo", "(x // 8) * sbo + (x % 8) * 8 + (k // 16) * lbo", r"shared_memory.yaml:\d+:\d+: K-major: swizzle none: two places of the operand share one: x moves byte by 8"),
 }  # fmt: skip
 
 

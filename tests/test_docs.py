@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import docutils.nodes
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import legal_products, resolution
+from ptxmma.cli import main
 from ptxmma.generator import short_forms
 from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
@@ -154,6 +156,22 @@ def read_labels(group: ET.Element, texts: dict[str | None, ET.Element], baseline
 def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[str, str], outputs: dict[str, str]) -> None:
     assert shown.keys() == catalog.database.layout.keys()
     assert set(shown.values()) <= outputs.keys()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "operand", "name"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", "mma_m16n8k16_a_b16"),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "metadata", "mma_sp_m16n8k16_metadata_b16"),
+    ],
+)
+def test_the_command_draws_the_picture_of_the_page(
+    shown: dict[str, str], outputs: dict[str, str], spelling: str, operand: str, name: str
+) -> None:
+    done = CliRunner().invoke(main, ["layout", spelling, "--operand", operand, "--format", "svg"])
+    opening, _, rest = done.output.partition("\n")
+    assert outputs[shown[name]].startswith(opening)
+    assert outputs[shown[name]].endswith(rest)
 
 
 def test_a_reader_can_tell_the_layouts_of_an_operand_apart(outputs: dict[str, str], groups: list[FormGroup]) -> None:

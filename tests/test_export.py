@@ -89,11 +89,11 @@ def test_json_is_an_object_of_tables(packaged: sqlite3.Connection, tmp_path: Pat
 
 
 def test_one_table_or_view(packaged: sqlite3.Connection, tmp_path: Path) -> None:
-    text = _export("--format", "csv", "--table", "variant_targets").output
-    assert len(text.splitlines()) == 1 + len(_rows(packaged, "variant_targets"))
+    text = _export("--format", "csv", "--table", "variant_needs").output
+    assert len(text.splitlines()) == 1 + len(_rows(packaged, "variant_needs"))
     rows = json.loads(_export("--format", "json", "--table", _TABLE).output)
     assert [tuple(row.values()) for row in rows] == _rows(packaged, _TABLE)
-    _export("--format", "csv", "--table", "variant_targets", "--out", str(tmp_path / "one.csv"))
+    _export("--format", "csv", "--table", "variant_needs", "--out", str(tmp_path / "one.csv"))
     assert (tmp_path / "one.csv").read_text(encoding="utf-8") == text
 
 

@@ -81,12 +81,12 @@ const answers = {
   products: ({ spelling }) => {
     const instruction = ptxmma.instruction(spelling);
     const names = ["dtype", "atype", "btype", "k", "m", "n", "sparsity_version", "scale_a_lanes", "stype"];
-    const visit = (given, place) => {
+    const visit = (given) => {
       const { legal, values } = ptxmma.tensorProduct(instruction, given);
-      if (place === names.length) return [values];
-      return (legal[names[place]] ?? [undefined]).flatMap((value) => visit({ ...given, [names[place]]: value }, place + 1));
+      const open = names.find((name) => !(name in given) && legal[name]);
+      return open ? legal[open].flatMap((value) => visit({ ...given, [open]: value })) : [values];
     };
-    return visit({}, 0);
+    return visit({});
   },
   /** Every place of an operand in tensor memory, with its register where there is a load, and whether the way back leads to each. */
   tensor: ({ spelling, product, operand, selected, load, base }) => {
