@@ -286,6 +286,20 @@ def test_a_picture_becomes_the_drawing_of_its_matrix(page: Any, site: Path) -> N
     assert page.frames[-1].evaluate("() => explorer.board.tables.map((table) => table.id)") == ["a"]
 
 
+@pytest.mark.parametrize("name", ["mma/m16n8k16-f16", "wmma/m8n32k16-s8", "wgmma/m64nNk16-f16", "tcgen05.mma/tcgen05.mma"])
+def test_pictures_keep_their_size_and_names_stay_on_the_screen(page: Any, site: Path, name: str) -> None:
+    """The smallest label of a picture has 9 pixels."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto((site / f"reference/{name}.html").as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    sizes = page.locator("figure.picture img").evaluate_all("all => all.map((img) => [parseInt(img.style.width), img.offsetWidth])")
+    assert sizes
+    assert [(natural, shown) for natural, shown in sizes if shown < natural] == []
+    wide = page.locator("table.names").evaluate_all("all => all.map(({parentElement: box}) => box.scrollWidth - box.clientWidth)")
+    assert wide
+    assert max(wide) <= 1
+
+
 def test_answers_fold_away(page: Any, site: Path) -> None:
     page.goto((site / "reference/errata.html").as_uri())
     first = page.locator("details").first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,15 +42,15 @@ def _write_page(app: Sphinx, document: nodes.document, name: str) -> None:
         path.write_text("\n\n".join(_blocks(document)) + "\n", encoding="utf-8")
 
 
-def _describe(app: Sphinx, _page: str, _template: str, context: dict[str, object], document: nodes.document | None) -> None:
-    """Called by Sphinx for each page: its description, and what a link to it shows elsewhere."""
+def _describe(app: Sphinx, page: str, _template: str, context: dict[str, object], document: nodes.document | None) -> None:
+    """Called by Sphinx for each page: its description, its card where others link to it, and the address of its text."""
     if document is None:
         return
-    said = {"og:title": f"{context['title']} · {app.config.project}", "og:type": "article"}
+    said = {"og:title": f"{app.env.titles[page].astext()} · {app.config.project}", "og:type": "article", "twitter:card": "summary"}
     if about := description(document):
         said |= {"description": about, "og:description": about}
-    escaped = {name: nodes.unescape(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;") for name, text in said.items()}
-    tags = (f'<meta {"property" if ":" in name else "name"}="{name}" content="{text}">' for name, text in escaped.items())
+    tags = [f'<meta {"property" if ":" in name else "name"}="{name}" content="{html.escape(text)}">' for name, text in said.items()]
+    tags.append(f'<link rel="alternate" type="text/plain" href="{html.escape(page.rpartition("/")[2])}.txt">')
     context["metatags"] = "\n".join([str(context.get("metatags", "")), *tags])
 
 

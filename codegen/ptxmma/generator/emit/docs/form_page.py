@@ -12,6 +12,7 @@ from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
+from ptxmma.catalog.names.product_family import family_of, type_of_product
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit.docs import (
@@ -296,7 +297,10 @@ def _call(instruction: Instruction, form: OperandForm, parts: list[Parameter], s
     constants = [str(cplusplus.usual(operand)) for operand, part in zip(form.operands, parts, strict=True) if _needed(operand, part)]
     template = f"<{', '.join(constants)}>" if constants else ""
     lines = [f"#include <{said.header}>", ""]
-    if said.front:
+    family, product = family_of(instruction), type_of_product(instruction)
+    if family and product:
+        lines = [f"#include <ptxmma/{family.calls_header(instruction)}>", "", f"using Product = {product};  // see Product::call", ""]
+    elif said.front:
         lines += [f"using {instruction.operation.title().replace('-', '')} = {said.front};", ""]
     return [*lines, f"{function} {{", f"{_INDENT}ptxmma::{instruction.identifier}{template}({given});", "}"]
 
