@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import ptxmma
+from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.layouts import interop
 from ptxmma.catalog.roles import ROLES
@@ -47,12 +49,13 @@ def test_what_a_map_works_out_is_kept(catalog: Catalog) -> None:
 
 def test_sharing_changes_nothing(catalog: Catalog) -> None:
     shared, count = set(), 0
+    plan_of = functools.partial(layouts.plan, catalog.database.spec)  # of each variant by itself
     for instruction in catalog.all():
         for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
             alone: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
             alone["bracketed"] = any(f"[{operand.name}{end}" in form.syntax for form in instruction.forms for end in "],")
-            alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry))
+            alone |= ROLES[entry.kind].describe(Context(catalog.database, instruction.variant, operand.name, entry, plan_of))
             assert operand == ROLES[entry.kind].operand_type(
                 name=operand.name, kind=entry.kind, title=entry.title, source=entry.source, **alone
             )

@@ -156,7 +156,7 @@ def _plans(spec: Spec) -> Iterator[tuple[str, Plan, Variant, int]]:
                 key = keys.shared(variant, name)
                 if key not in seen:
                     seen.add(key)
-                    plan = layouts.plan(spec, variant, name)
+                    plan = keys.plan(variant, name)
                     if plan is not None:
                         yield ROLES[instruction.operand_kinds[name].kind].layout_kind, plan, variant, index
 

@@ -9,6 +9,8 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from ptxmma.catalog import layouts
+from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.products import resolution
@@ -143,7 +145,7 @@ def _describe(database: Database, keys: OperandKeys, variant: Variant, name: str
         entry = variant.instruction.operand_kinds[name]
         known: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
         known["bracketed"] = name in _bracketed(variant.instruction)
-        known |= ROLES[entry.kind].describe(Context(database, variant, name, entry))
+        known |= ROLES[entry.kind].describe(Context(database, variant, name, entry, keys.plan))
         operand = ROLES[entry.kind].operand_type(name=name, kind=entry.kind, title=entry.title, source=entry.source, **known)
         database.memo[key] = operand
     return operand
@@ -184,13 +186,14 @@ def multiplicands(instruction: InstructionSet) -> tuple[str, ...]:
 
 
 class OperandKeys:
-    """The keys of the operands of a spec: variants of one instruction with equal keys have equal operands."""
+    """The keys of the operands of a spec, and their layouts: variants of one instruction with equal keys have equal operands."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._decisive: dict[tuple[str, str], list[str]] = {}
         self._listed: dict[tuple[str, str], list[str]] = {}
         self._unstated: dict[str, tuple[str, ...]] = {}
+        self._plans: dict[tuple[object, ...], Plan | None] = {}
 
     @classmethod
     def of(cls, spec: Spec) -> OperandKeys:
@@ -235,6 +238,15 @@ class OperandKeys:
         place, facts, ranging = (variant.instruction.name, operand), variant.facts, variant.ranging
         names = self._names(variant.instruction, place)
         return (place, variant.shape_label, *[None if name in ranging else facts.get(name) for name in names])
+
+    def plan(self, variant: Variant, operand: str) -> Plan | None:
+        """The layout of an operand, or None where the spec has no formula for it; variants with equal keys share it."""
+        if variant.chosen:
+            return layouts.plan(self._spec, variant, operand)
+        key = self.shared(variant, operand)
+        if key not in self._plans:
+            self._plans[key] = layouts.plan(self._spec, variant, operand)
+        return self._plans[key]
 
     def _names(self, instruction: InstructionSet, place: tuple[str, str]) -> list[str]:
         names = self._decisive.get(place)

@@ -107,7 +107,7 @@ class Address(Block):
         known: Known = context.carried() | {"alignment": layouts.size(entry.alignment, numbers)}
         known["memory_bits"] = layouts.size(entry.memory_bits or "bits", numbers)
         known["writes"] = context.described().entry.access == "read"
-        if layouts.plan(context.spec, context.variant, context.name) is not None:
+        if context.plan_of(context.variant, context.name) is not None:
             known |= context.layout() | {"row_bytes": layouts.size(entry.row_bytes, numbers)}
         return known
 

@@ -6,7 +6,7 @@ operand's name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from ptxmma.catalog import layouts
@@ -22,12 +22,13 @@ _INT_MAX = 2**31 - 1  # nvcc prints larger immediates as negative
 
 
 class Context(NamedTuple):
-    """An operand that is to be described."""
+    """An operand that is to be described; ``plan_of`` gives the layout of any operand of a variant."""
 
     database: Database
     variant: Variant
     name: str
     entry: OperandKind
+    plan_of: Callable[[Variant, str], Plan | None]
 
     @property
     def spec(self) -> Spec:
@@ -40,7 +41,7 @@ class Context(NamedTuple):
         Raises:
             LookupError: the spec has none.
         """
-        plan = layouts.plan(self.spec, self.variant, self.name)
+        plan = self.plan_of(self.variant, self.name)
         if plan is None:
             raise LookupError(f"no layout of the spec covers operand {self.name!r} of {self.variant.canonical}")
         return plan

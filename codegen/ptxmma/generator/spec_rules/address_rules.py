@@ -36,7 +36,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 def _address(context: RuleContext, variant: Variant, name: str, place: Place, *, strided: bool) -> Iterator[Problem]:
     """The address of a whole matrix goes with a stride, the address of a row with the bytes of the row."""
     spec, entry = context.spec, variant.instruction.operand_kinds[name]
-    rows, matrix = layouts.plan(spec, variant, name), layouts.plan(spec, variant, entry.of)
+    rows, matrix = context.keys.plan(variant, name), context.keys.plan(variant, entry.of)
     if matrix is None:
         yield from context.once(context.at(*place, "of"), f"{name!r} is the address of {entry.of!r}, which has no layout")
         return

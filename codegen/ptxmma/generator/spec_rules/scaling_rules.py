@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import SUMMED
 from ptxmma.catalog.roles import matrices, multiplicands
 from ptxmma.catalog.variants import Variant, of_form
@@ -49,7 +48,7 @@ def _products(context: RuleContext) -> Iterator[_Product]:
             for variant in of_form(entry, number):
                 elements = tuple(str(variant.facts[qualifier]) for qualifier in qualifiers)
                 scale, blocks = "", 0
-                if scales and (plan := layouts.plan(context.spec, variant, scales[0])) is not None:
+                if scales and (plan := context.keys.plan(variant, scales[0])) is not None:
                     scale, blocks = str(variant.facts[entry.operand_kinds[scales[0]].type]), plan.axes["block"]
                 yield _Product(variant, context.at("instructions", index, "forms", number), elements, scale, blocks)
 

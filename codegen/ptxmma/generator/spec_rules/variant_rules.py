@@ -174,7 +174,7 @@ def _operand(context: RuleContext, variant: Variant, name: str, position: Positi
 def _whole_registers(context: RuleContext, variant: Variant, name: str, carrier: Carrier, position: Position) -> Iterator[Problem]:
     """The elements of a thread fill its registers."""
     with contextlib.suppress(FormulaError, LookupError):  # other rules report what has no layout
-        plan = layouts.plan(context.spec, variant, name)
+        plan = context.keys.plan(variant, name)
         width = {entry.name: entry.bits for entry in context.spec.types.registers}[carrier.registers[0]]
         bits = math.prod(plan.axes.values()) // plan.threads * plan.bits if plan else 0
         if bits % width:
