@@ -62,7 +62,17 @@ from ptxmma.model.space import REGISTERS, CoordinateSize, Space
 from ptxmma.model.sparsity import Choice, Fault, Granularity
 from ptxmma.model.target import Gpu, IsaVersion, Rate, ReleaseFloor, Section, SharedCapacity, Target, Throughput
 from ptxmma.model.tensor_layout import Selection, TensorKind, TensorLayout, UnknownPlace
-from ptxmma.model.tensor_map import BoxLimits, Fill, Interleave, TensorMapMode, TensorMapRule, TensorMaps, TensorMapSwizzle, TensorMapType
+from ptxmma.model.tensor_map import (
+    BoxLimits,
+    DriverDifference,
+    Fill,
+    Interleave,
+    TensorMapMode,
+    TensorMapRule,
+    TensorMaps,
+    TensorMapSwizzle,
+    TensorMapType,
+)
 from ptxmma.model.tensor_product import (
     ProductDepth,
     ProductLimit,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, like
+from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, VersionText, like
 from ptxmma.model.instruction import Statement
 from ptxmma.model.memory import SwizzleName
 
@@ -77,6 +77,16 @@ class BoxLimits(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class DriverDifference(Entry, frozen=True, kw_only=True):
+    """The verdict of a driver, contrary to its documentation: it accepts what a rule refuses, or refuses what that allows."""
+
+    tool: Name  # "driver"
+    since: VersionText  # the first CUDA release whose driver was asked: "13.0"
+    lowest: TargetName  # targets from this one's number on: "sm_90"
+    highest: TargetName  # targets up to this one's number
+    accepted: bool
+
+
 class TensorMapRule(Entry, frozen=True, kw_only=True):
     """A condition on an argument of a tensor map or of a copy with it.
 
@@ -94,7 +104,7 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
     when: Formula = ""
     need: Formula
     text: Text
-    driver: Literal["", "stricter", "laxer"] = ""  # than its documentation: it refuses what that allows, or accepts what this refuses
+    drivers: tuple[DriverDifference, ...] = ()  # that depart from their documentation
     source: Source
 
 

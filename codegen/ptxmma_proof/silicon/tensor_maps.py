@@ -67,7 +67,7 @@ def contradiction(row: Row, memory: np.ndarray[Any, Any] | None, database: Datab
     try:
         box = made(row, TensorMap, database)
     except (KeyError, ValueError) as error:
-        known = isinstance(error, IllegalBoxError) and all(each.rule.driver == "laxer" for each in error.broken)
+        known = isinstance(error, IllegalBoxError) and all(any(one.accepted for one in each.rule.drivers) for each in error.broken)
         return f"the driver takes {row['map']}: {error}" if row["accepted"] and not known else ""
     if not row["accepted"]:
         return "" if _later(row, database) else f"the driver refuses {row['map']}"

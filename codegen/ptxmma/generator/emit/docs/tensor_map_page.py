@@ -13,7 +13,7 @@ from ptxmma.matrices import pictures
 from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.matrices.shared.canonical import Geometry, canonical
 from ptxmma.matrices.shared.readable_types import memory_of
-from ptxmma.model import TensorMapRule, TensorMaps
+from ptxmma.model import DriverDifference, TensorMapRule, TensorMaps
 
 #: The tile of the picture: its swizzle, its extents, the tensor around it, and its coordinates there.
 _SWIZZLE, _BOX, _TENSOR, _AT = "64B", (32, 64), (64, 256), (32, 5)
@@ -54,12 +54,17 @@ def _rules(rules: list[TensorMapRule]) -> str:
             rest.text(rule.each),
             rest.code(rule.when) if rule.when else "",
             rest.code(rule.need),
-            rest.text(rule.driver),
+            rest.text("; ".join(map(_departing, rule.drivers))),
             rest.source(rule.source),
         )
         for rule in rules
     ]
     return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Driver", "Source"), rows))
+
+
+def _departing(driver: DriverDifference) -> str:
+    """The verdict of a driver that departs from its documentation."""
+    return f"{'accepts it' if driver.accepted else 'refuses more'}: CUDA {driver.since}, {driver.lowest}"
 
 
 def _way(catalog: Catalog) -> str:
