@@ -750,6 +750,7 @@ _SPEC = {
     "a pool of another instruction": ("protocol.yaml", 'takes: "setmaxnreg.inc"', 'takes: "setmaxnreg.more"', r"protocol.yaml:\d+:\d+: unknown modifier of setmaxnreg 'more'"),
     "a pair of no instruction": ("protocol.yaml", 'both: ["cta_group::2"]', 'both: ["cta_group::3"]', r"protocol.yaml:\d+:\d+: unknown modifier of tcgen05.alloc 'cta_group::3'"),
     "a modifier that no fence has": ("protocol.yaml", 'without: ["global"]', 'without: ["globe"]', r"protocol.yaml:\d+:\d+: unknown modifier of fence.proxy.async 'globe'"),
+    "phases without arrivals": ("protocol.yaml", '        arrives: ["mbarrier.arrive", "mbarrier.arrive_drop", "cp.async.mbarrier.arrive", "tcgen05.commit"]\n', "", r"protocol.yaml:\d+:\d+: faults of phases need instructions: say arrives"),
     "counted of nothing": ("protocol.yaml", '{states: ["published"], on: ["fence.proxy.tensormap::generic.acquire"], to', '{states: ["published"], on: ["fence.proxy.tensormap::generic.acquire"], counted: true, to', r"protocol.yaml:\d+:\d+: counted is for a change in a lifecycle in which a transition adds objects"),
     "an instruction of transitions that is in none": ("protocol.yaml", 'others: ["bar", "barrier"]', 'others: ["bar", "barrier", "membar"]', r"protocol.yaml:\d+:\d+: 'membar' is needless here, no transition names it: leave it out"),
     "bytes that nothing brings": ("protocol.yaml", 'brings: ["cp.async.bulk"], rule', 'brings: ["cp.bulk"], rule', r"protocol.yaml:\d+:\d+: unknown instruction 'cp.bulk'"),

@@ -51,7 +51,7 @@ def test_bytes_that_nothing_expects_are_found() -> None:
 
 
 def test_an_mbarrier_that_is_not_initialised_is_found() -> None:
-    wait = "last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+16], 0; @!%p1 bra last; mbarrier.arrive.shared.b64 _, [bars+16];"
+    wait = "mbarrier.arrive.shared.b64 _, [bars+16]; last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+16], 0; @!%p1 bra last;"
     assert messages(*_KERNEL, wait) == ["it waits for an mbarrier that the kernel does not initialise"]
 
 

@@ -101,8 +101,8 @@ KERNELS = {
     ),
     "an mbarrier that a branch leaves uninitialised": (
         "unpublished-barrier",
-        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on:", _POLL, "bar.sync 0;"),
-        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on: bar.sync 0;", _POLL),
+        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, _ARRIVE, "on:", _POLL, "bar.sync 0;"),
+        (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, _ARRIVE, "on: bar.sync 0;", _POLL),
     ),
     "an mbarrier that is initialised twice": (
         "initialised-twice",

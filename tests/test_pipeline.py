@@ -13,7 +13,15 @@ from ptxmma.check import check
 
 _BLOCK = r"((?:   .*\n|\n)+)"
 _SHOWN = re.compile(rf"^\.\. code-block:: diff\n\n{_BLOCK}\.\. code-block:: none\n\n{_BLOCK}", re.MULTILINE)
-_RULES = ["missing-proxy-fence", "missing-proxy-fence", "unpublished-barrier", "unmatched-mbarrier", "initialised-twice", "reused-source"]
+_RULES = [
+    "missing-proxy-fence",
+    "missing-proxy-fence",
+    "unpublished-barrier",
+    "unmatched-mbarrier",
+    "initialised-twice",
+    "reused-source",
+    "endless-wait",
+]
 
 
 def _findings(compiler: Nvcc, source: str, folder: Path) -> list[str]:

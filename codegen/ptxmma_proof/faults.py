@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import Checker
 from ptxmma.check.counterparts import Use, uses_of, words_of_pairing
+from ptxmma.check.phases import are_alike
 from ptxmma.model import Pairing
 from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.conditions import Predicates
@@ -123,6 +124,28 @@ def _unmatched(*words: bytes, other_than: bytes = b"\0", where: tuple[bytes, ...
     return put
 
 
+def _inverted(arrives: bytes) -> Callable[[Module], bytes | None]:
+    """The fault that all waits for the mbarriers of one address name the opposite parity: of the first to which an instruction comes."""
+
+    def put(module: Module) -> bytes | None:
+        named = [(use.opcode, use.place) for use in module.uses if use.place is not None]
+        arriving = [place for opcode, place in named if arrives in opcode and b"expect_tx" not in opcode]
+        waits = [(use, use.place) for use in module.uses if b"_wait.parity" in use.opcode and use.place is not None]
+        of_kind = [(use, place) for use, place in waits if any(are_alike(place, each) for each in arriving)]
+        text = module.text
+        for use in [use for use, place in waits if are_alike(place, of_kind[0][1])][::-1] if of_kind else ():
+            end = text.find(b";", use.offset)
+            operands, _, rest = text[use.offset : end].rpartition(b"]")
+            inverse = b"%d" % (use.operand == b"0") if use.operand.isdigit() else _OPPOSITE % use.offset
+            changed = operands + b"]" + rest.replace(use.operand, inverse, 1)
+            computed = b"" if use.operand.isdigit() else b"xor.b32 %s, %s, 1; " % (inverse, use.operand)
+            text = text[: use.offset] + computed + changed + text[end:]
+        begin = text.find(b"{", text.rfind(b".entry", 0, module.uses[0].offset)) + 1 if module.uses else 0
+        return text[:begin] + b" .reg .b32 %%inverse<%d>; " % len(text) + text[begin:] if text != module.text else None
+
+    return put
+
+
 def _expectations(module: Module) -> bytes | None:
     """No instruction of the module expects bytes."""
     named = [use.offset for use in module.uses if b"expect_tx" in use.opcode]
@@ -193,6 +216,8 @@ def _of_text(put: Callable[[bytes], bytes | None]) -> Callable[[Module], bytes |
 
 #: Rules whose findings are notes.
 _NOTED = ("bank-conflict",)
+#: A register for the opposite parity in the wait at a place.
+_OPPOSITE = b"%%inverse%d"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
 _WAITS = (b"mbarrier.try_wait", b"mbarrier.test_wait")
 FAULTS: Sequence[Fault] = (
@@ -205,6 +230,8 @@ FAULTS: Sequence[Fault] = (
     Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
     Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
     Fault("no mbarrier.init at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.init")),
+    Fault("the opposite parity at one address on which threads arrive", "endless-wait", _inverted(b"mbarrier.arrive")),
+    Fault("the opposite parity at one address that counts bytes", "early-wait", _inverted(b"complete_tx")),
     Fault("no cp.async.bulk.wait_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_WAIT, b"", text))),
     Fault("no cp.async.bulk.commit_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_COMMIT, b"", text))),
     Fault("no wait for cp.async", "unwaited-copy", _of_groups(lambda text: re.sub(rb"cp\.async\.wait[^;]*;", b"", text))),

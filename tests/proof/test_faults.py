@@ -25,7 +25,10 @@ fence.mbarrier_init.release.cluster;
 made:
 barrier.cluster.arrive.relaxed.aligned;
 barrier.cluster.wait.aligned;
+mov.u32 %r2, 1;
+empty:
 mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], %r2;
+@!%p1 bra empty;
 @!%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;
 @!%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];
 full:
@@ -66,7 +69,7 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r3};
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 9), (_GROUPS, 3), (_RING + _SENT + _SENT, 12), (_ROLES, 4)])
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 11), (_GROUPS, 3), (_RING + _SENT + _SENT, 14), (_ROLES, 4)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

@@ -11,6 +11,7 @@ from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.executions import Executions
 from ptxmma.check.kernel_paths import KernelPaths, words_of
+from ptxmma.check.phases import PhaseJudge
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.register_pools import RegisterPools
 from ptxmma.check.remarks import Remark
@@ -45,6 +46,7 @@ class KernelJudge:
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
+        self._phases = PhaseJudge(protocols)
         words = words_of(life for protocol in protocols for life in protocol.lifecycles)
         self._words = tuple(sorted({*words, *self._executions.words}))
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
@@ -69,6 +71,7 @@ class KernelJudge:
             addresses = Addresses(function.text, registers)
             yield from self._orders.of_kernel(function, paths, addresses)
             yield from self._counterparts.of_kernel(function, addresses)
+            yield from self._phases.of_kernel(function, paths, addresses)
             yield from self._executions.of_kernel(function, paths)
             yield from self._pools.of_kernel(function, paths)
         bits = RegisterBits(function.text, function.passed, function.registers.variable)

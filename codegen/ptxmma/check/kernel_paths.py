@@ -86,7 +86,7 @@ class _Path(NamedTuple):
     certain: bool = True
 
 
-class _Way(NamedTuple):
+class Way(NamedTuple):
     """A way out of a block: the next one (-1: the end of the kernel), the predicate that must hold, and the place of the branch."""
 
     after: int
@@ -133,24 +133,25 @@ class KernelPaths:
         self.unfollowed: set[str] = set()
 
     @functools.cached_property
-    def _blocks(self) -> list[Blocked]:
+    def blocks(self) -> list[Blocked]:
+        """The kernel's blocks, with the instructions that lifecycles name."""
         return blocks(Outline(self._text, Asynchronous({}, others=self._words)))
 
     @functools.cached_property
-    def _ways(self) -> list[list[_Way]]:
+    def ways(self) -> list[list[Way]]:
         """The ways out of each block."""
-        return [_ways_out(each, len(self._text)) for each in self._blocks]
+        return [_ways_out(each, len(self._text)) for each in self.blocks]
 
     @functools.cached_property
     def _rank(self) -> dict[int, int]:
         """The place of each block in an order in which it comes before the blocks that follow it, except where a loop closes."""
-        graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self._ways])
+        graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self.ways])
         return {number: place for place, number in enumerate(graph.order)}
 
     @functools.cached_property
     def _loops(self) -> list[tuple[int, int]]:
         """The first and the last rank of the blocks that a branch back may repeat."""
-        ways = ((self._rank.get(way.after, len(self._rank)), rank) for number, rank in self._rank.items() for way in self._ways[number])
+        ways = ((self._rank.get(way.after, len(self._rank)), rank) for number, rank in self._rank.items() for way in self.ways[number])
         return [(first, last) for first, last in ways if first <= last]
 
     def misuses(
@@ -188,7 +189,7 @@ class KernelPaths:
             threads_of: a mask of the threads in which a predicate may hold.
         """
         try:
-            meeting = [-1] * len(self._blocks)
+            meeting = [-1] * len(self.blocks)
         except NotFollowedError:
             return []
         return self._reached(threads_of, meeting)
@@ -202,24 +203,24 @@ class KernelPaths:
             threads_of: a mask of the threads in which a predicate holds in some launch.
         """
         try:
-            follows = [[way.after for way in ways] for ways in self._ways]
+            follows = [[way.after for way in ways] for ways in self.ways]
         except NotFollowedError:
             return []
         return self._reached(threads_of, next_on_every_way(follows, sorted(self._rank, key=self._rank.__getitem__)))
 
     def _reached(self, threads_of: Callable[[bytes], int], meeting: Sequence[int]) -> list[Reached]:
         """The instructions, with the threads that come to them over branches, or to the block where all ways from an earlier one meet."""
-        entered = [0] * len(self._blocks)
+        entered = [0] * len(self.blocks)
         entered[0], waiting = ALL_THREADS, [0]
         while waiting:
             number = waiting.pop()
-            going = [(way.after, entered[number] & threads_of(way.predicate)) for way in self._ways[number]]
+            going = [(way.after, entered[number] & threads_of(way.predicate)) for way in self.ways[number]]
             for after, threads in (*going, (meeting[number], entered[number])):
                 if after >= 0 and threads & ~entered[after]:
                     entered[after] |= threads
                     waiting.append(after)
         found: list[Reached] = []
-        for threads, block in zip(entered, self._blocks, strict=True):
+        for threads, block in zip(entered, self.blocks, strict=True):
             for event in block.events if threads else ():
                 if isinstance(event, Event):
                     predicate = predicate_before(self._text, event.offset) if event.predicated else b""
@@ -236,9 +237,9 @@ class KernelPaths:
         """
         found: list[Misuse] = []
         for steps in self._steps(machine, objects):
-            if not _may_go_wrong(machine, steps, self._ways, lambda _: ALL_THREADS):
+            if not _may_go_wrong(machine, steps, self.ways, lambda _: ALL_THREADS):
                 continue
-            ways = _deciding(steps, self._ways, self._rank)
+            ways = _deciding(steps, self.ways, self._rank)
             if _may_go_wrong(machine, steps, ways, self.registers.threads):
                 found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
         return found
@@ -246,11 +247,11 @@ class KernelPaths:
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
         if not machine.life.each:
-            yield [[*machine.steps(self._text, block.events)] for block in self._blocks]
+            yield [[*machine.steps(self._text, block.events)] for block in self.blocks]
             return
         of_objects: dict[Hashable, dict[int, list[Event]]] = {}
         of_all: dict[int, list[Event]] = {}
-        for number, block in enumerate(self._blocks):
+        for number, block in enumerate(self.blocks):
             for event in block.events:
                 if isinstance(event, Event) and machine.on(event.opcode):
                     if event.offset in objects:
@@ -261,7 +262,7 @@ class KernelPaths:
             if not self._happens_once(machine, events):
                 concerned = {number: [*events.get(number, ()), *of_all.get(number, ())] for number in (*events, *of_all)}
                 ordered = {number: sorted(each, key=lambda event: event.offset) for number, each in concerned.items()}
-                yield [[*machine.steps(self._text, ordered.get(number, ()))] for number in range(len(self._blocks))]
+                yield [[*machine.steps(self._text, ordered.get(number, ()))] for number in range(len(self.blocks))]
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
         """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
@@ -340,7 +341,7 @@ class _Machine:
 
 
 def _may_go_wrong(
-    machine: _Machine, steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], threads_of: Callable[[bytes], int]
+    machine: _Machine, steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], threads_of: Callable[[bytes], int]
 ) -> bool:
     """Return whether an instruction comes at a wrong time on any path that a thread may take.
 
@@ -403,7 +404,7 @@ class _Walk:
         self,
         machine: _Machine,
         steps: Sequence[Sequence[_Step]],
-        ways: Sequence[Sequence[_Way]],
+        ways: Sequence[Sequence[Way]],
         predicates: Predicates,
         size: Callable[[int], int | None],
         capacity: int,
@@ -562,20 +563,20 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     return False
 
 
-def _ways_out(block: Blocked, end: int) -> list[_Way]:
+def _ways_out(block: Blocked, end: int) -> list[Way]:
     """The ways out of a block of a text that ends at a place."""
-    _, follows, branch = block
+    follows, branch = block.follows, block.branch
     if branch is None:
-        return [_Way(after, b"", 0) for after in follows] or [_Way(-1, b"", end)]
+        return [Way(after, b"", 0) for after in follows] or [Way(-1, b"", end)]
     falls = follows[-1:] if branch.predicate else []
     taken = list(follows[: len(follows) - len(falls)])
     if branch.opcode.partition(b".")[0] in _ENDS:
         taken.append(-1)
-    ways = [_Way(after, branch.predicate, branch.begin) for after in taken]
-    return ways + [_Way(after, opposite(branch.predicate), branch.begin) for after in falls]
+    ways = [Way(after, branch.predicate, branch.begin) for after in taken]
+    return ways + [Way(after, opposite(branch.predicate), branch.begin) for after in falls]
 
 
-def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], rank: Mapping[int, int]) -> list[Sequence[_Way]]:
+def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], rank: Mapping[int, int]) -> list[Sequence[Way]]:
     """The ways out of each block, without the predicates of branches that make no difference.
 
     Such a branch closes a loop, or both ways come to the same instructions first.
@@ -599,7 +600,7 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[_Way]], 
     for number in order:
         closes = any(way.after >= 0 and rank[way.after] <= rank[number] for way in ways[number])
         if closes or len({reached[way.after] for way in ways[number]}) == 1:
-            deciding[number] = [_Way(way.after, b"", way.offset) for way in ways[number]]
+            deciding[number] = [Way(way.after, b"", way.offset) for way in ways[number]]
     return deciding
 
 

@@ -43,6 +43,12 @@ TENSOR_ALLOCATION = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [sl
 TENSOR_FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;"
 TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;"
 TENSOR_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
+_RING_MADE = ".reg .pred %p;\nmbarrier.init.shared.b64 [tile], 1;\nmbarrier.init.shared.b64 [tile+8], 1;\nbar.sync 0;"
+_RING_FILLED = (
+    "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 128;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile+16], [%rd1], 128, [tile];"
+)
+_RING_READ = "mbarrier.arrive.shared.b64 _, [tile+8];"
 
 
 def tensor_kernel(*lines: str) -> str:
@@ -55,6 +61,15 @@ def cluster_kernel(*lines: str) -> str:
     frame = _FRAME.replace("kernel()", "kernel()\n    .reqnctapercluster 2, 1, 1")
     frame = frame.replace("tile[512];", "tile[512];\n    .shared .align 8 .b8 bar[8];")
     return frame + "".join(f"    {line}\n" for line in (*lines, "ret;")) + "}\n"
+
+
+def ring(free: int, full: int = 0) -> str:
+    """A copy, and a read of what it brings, with the parities of the waits for the readers of the stage and for its bytes."""
+    return f"{_RING_MADE}\n{_poll('free', 'tile+8', free)}\n{_RING_FILLED}\n{_poll('full', 'tile', full)}\n{_RING_READ}"
+
+
+def _poll(label: str, place: str, parity: int) -> str:
+    return f"{label}:\nmbarrier.try_wait.parity.shared.b64 %p, [{place}], {parity};\n@!%p bra {label};"
 
 
 def module(example: str) -> str:

@@ -21,6 +21,7 @@ from ptxmma.check import (
     module_targets,
     operand_faults,
     overwriting,
+    phases,
     proxies,
     register_pools,
     remarks,
@@ -49,6 +50,7 @@ FINDERS = (
     module_targets,
     operand_faults,
     overwriting,
+    phases,
     proxies,
     register_pools,
     remarks,
@@ -62,5 +64,5 @@ RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in f
 #: The rules that the parts of a spec's protocols may name: what finds them follows that part.
 OF_PROTOCOLS: Mapping[str, frozenset[str]] = {
     "lifecycles": frozenset().union(*(finder.RULES for finder in (lifecycles, proxies, tensor_kernels, thread_orders))),
-    "pairings": frozenset(counterparts.RULES),
+    "pairings": frozenset().union(counterparts.RULES, phases.RULES),
 }

@@ -51,6 +51,7 @@ from ptxmma.model.protocol import (
     Lifecycle,
     Ordering,
     Pairing,
+    PhaseFault,
     Pool,
     Protocol,
     ProxyAccess,

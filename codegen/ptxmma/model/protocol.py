@@ -108,6 +108,16 @@ class ByteCount(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class PhaseFault(Entry, frozen=True, kw_only=True):
+    """A fault in the waits for phases of an object."""
+
+    #: "endless": no thread completes the phase before one waits for it; "early": the first wait is for the phase before the first.
+    fault: Literal["endless", "early"]
+    rule: Name  # the rule of the checker that it breaks
+    text: Text
+    source: Source
+
+
 class Pairing(Entry, frozen=True, kw_only=True):
     """The needs of objects, which the last operand in brackets of an instruction names."""
 
@@ -115,6 +125,9 @@ class Pairing(Entry, frozen=True, kw_only=True):
     made: Annotated[tuple[Name, ...], SOME]  # the instructions that make them; kernels without these are not judged
     needs: Annotated[tuple[Counterpart, ...], SOME]
     counts: tuple[ByteCount, ...] = ()
+    waits: tuple[Name, ...] = ()  # the instructions that wait for a phase, which the operand after the object names by its parity
+    arrives: tuple[Name, ...] = ()  # the instructions of which every phase needs one at least
+    phases: tuple[PhaseFault, ...] = ()
 
 
 class Pool(Entry, frozen=True, kw_only=True):

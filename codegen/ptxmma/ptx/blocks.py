@@ -22,11 +22,13 @@ class Blocked(NamedTuple):
         events: its statements that matter, and stretches of others.
         follows: the numbers of the blocks that may follow: first the targets of its branch, then the next block.
         branch: the branch at its end, if it ends with one.
+        begin: its place in the text.
     """
 
     events: Sequence[Event | Stretch]
     follows: Sequence[int]
     branch: Branch | None
+    begin: int
 
 
 #: Bytes that may be between statements.
@@ -42,7 +44,8 @@ class NotFollowedError(ValueError):
 class _Block:
     """Statements without a branch between them, and the blocks that may follow."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
         self.events: list[Event | Stretch] = []
         self.targets: Sequence[int] = ()  # the places of labels
         self.branch: Branch | None = None
@@ -55,7 +58,7 @@ def blocks(outline: Outline) -> list[Blocked]:
         NotFollowedError: a label is missing, a brace is not closed, or there are too many branches.
     """
     folded = _Folded(outline)
-    made = [_Block()]
+    made = [_Block(outline.start)]
     labelled: dict[int, int] = {}  # places of labels -> blocks
     unread = outline.start
     for mark in (*folded.marks, Label(outline.scopes.stop, outline.scopes.stop)):
@@ -65,19 +68,19 @@ def blocks(outline: Outline) -> list[Blocked]:
         if isinstance(mark, Ordered):
             made[-1].events.append(mark.event)
             if mark.event.kind == "fence":  # after it a loop often learns nothing new
-                made.append(_Block())
+                made.append(_Block(unread))
         elif isinstance(mark, Branch):
             made[-1].targets, made[-1].branch = folded.targets[mark.begin], mark
-            made.append(_Block())
+            made.append(_Block(unread))
         else:
             if made[-1].events:
-                made.append(_Block())
+                made.append(_Block(mark.begin))
             labelled[mark.begin] = len(made) - 1
     result: list[Blocked] = []
     for number, block in enumerate(made, 1):
         follows = [labelled[place] for place in block.targets]
         falls = (block.branch is None or block.branch.predicate) and number < len(made)
-        result.append(Blocked(block.events, [*follows, number] if falls else follows, block.branch))
+        result.append(Blocked(block.events, [*follows, number] if falls else follows, block.branch, block.begin))
     _lead(result)
     return result
 

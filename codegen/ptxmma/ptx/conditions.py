@@ -222,6 +222,21 @@ class Predicates:
         """A mask of the threads in which a predicate holds, whatever is not known of it."""
         return self._masks.surely(predicate)
 
+    def is_elected(self, predicate: bytes, depth: int = 0) -> bool:
+        """Return whether one thread of a warp at most finds that a predicate, ``b"!%p1"``, holds: ``elect.sync`` has chosen it."""
+        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
+        writes = self.writes(name)
+        if len(writes) != 1 or depth > _DEEPEST:
+            return False
+        opcode, _, operands = writes[0]
+        words = _words_of(operands)
+        if opcode == b"not.pred":
+            return self.is_elected((b"!" if holds else b"") + words[0], depth + 1)
+        if opcode in (b"and.pred", b"or.pred"):
+            parts = (word if holds else b"!" + word for word in words)
+            return (opcode == b"and.pred") == holds and any(self.is_elected(part, depth + 1) for part in parts)
+        return holds and opcode.startswith(b"elect.")
+
     def masks(self, register: bytes, count: int, differing: re.Pattern[bytes] = _THREAD) -> ThreadMasks:
         """Masks by a special register, with an elected thread.
 

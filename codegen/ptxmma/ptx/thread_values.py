@@ -29,7 +29,7 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
     b"and": operator.and_,
     b"or": operator.or_,
     b"xor": operator.xor,
-    b"not": lambda one: 1 - one,
+    b"not": operator.invert,
     b"add": operator.add,
     b"sub": operator.sub,
     b"mul.lo": operator.mul,
@@ -71,7 +71,7 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
     numbers = [each for each in operands if each is not None]
     if match["what"].startswith(b"shfl"):
         return _shuffled(operands)
-    if len(numbers) < len(operands) or (match["what"] == b"not" and match["to"]):
+    if len(numbers) < len(operands):
         return None
     limit = _MASKS.get(match["to"] or match["width"] or b"", 1)
     if match["signed"] and any(number > limit >> 1 for each in numbers for number in each):

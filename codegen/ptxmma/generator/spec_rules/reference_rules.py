@@ -266,6 +266,10 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             yield from context.known("instruction", each.on, known, *one, "on")
             yield from context.known("instruction", each.needs, known, *one, "needs")
             yield from _known_modifiers(context, each.on, each.modifiers, (*one, "modifiers"))
+        for key in ("waits", "arrives"):
+            yield from context.known("instruction", getattr(pairing, key), known, *at, key)
+            if pairing.phases and not getattr(pairing, key):
+                yield Problem(context.at(*at, "phases"), f"faults of phases need instructions: say {key}")
         for place, count in enumerate(pairing.counts):
             one = (*at, "counts", place)
             yield from context.known("instruction", count.expects, known, *one, "expects")
@@ -278,6 +282,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
     known = sorted({*names, *protocol.others, _EXIT})
     followed = {name for life in protocol.lifecycles for each in life.transitions for name in each.on}
     followed |= {name for pairing in protocol.pairings for each in pairing.needs for name in (*each.on, *each.needs)}
+    followed |= {name for pairing in protocol.pairings for name in (*pairing.waits, *pairing.arrives)}
     for index, name in enumerate(protocol.others):
         if name in names or name not in followed:
             what = "the spec has it" if name in names else "no transition names it"
@@ -333,7 +338,7 @@ def rules_of_check(context: RuleContext) -> Iterator[Problem]:
     for number, protocol in enumerate(spec.protocols):
         for index, pool in enumerate(protocol.pools):
             yield from context.known("rule of ptxmma check", [pool.rule], RULES, "protocols", number, "pools", index, "rule")
-        for section, lists in (("lifecycles", ["transitions"]), ("pairings", ["needs", "counts"])):
+        for section, lists in (("lifecycles", ["transitions"]), ("pairings", ["needs", "counts", "phases"])):
             for index, part in enumerate(getattr(protocol, section)):
                 for name in lists:
                     for place, each in enumerate(getattr(part, name)):

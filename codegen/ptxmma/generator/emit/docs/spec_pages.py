@@ -227,6 +227,12 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                     cells={"expects": lambda each: rest.codes(each.expects), "brings": lambda each: rest.codes(each.brings)},
                     without=("rule",),
                 ),
+                "phases": struct_tables.table(
+                    pairing.phases,
+                    titles={"fault": "Fault", "text": "What is wrong"},
+                    cells={"fault": lambda each: rest.link(each.rule, f"rule-{each.rule}")},
+                    without=("rule",),
+                ),
             }
             for pairing in protocol.pairings
         ],

@@ -1,0 +1,292 @@
+"""The part of a kernel that its threads reach while waits for mbarriers let none of them go on.
+
+A branch that repeats a wait, or goes on after it, is found by the register in which the wait says whether the phase is complete.  Where a
+branch depends on a wait in another way, the wait lets threads go on.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import itertools
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxmma.ptx import literals, thread_values
+from ptxmma.ptx.blocks import Blocked
+from ptxmma.ptx.conditions import Predicates
+from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.thread_masks import ALL_THREADS
+
+#: An instruction that writes a register, up to that register; and all of it.
+_BEFORE_TARGET = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+\Z")
+_WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+)\s*,([^;]*)")
+_REST = re.compile(rb"\s*,([^;]*);")
+_COMPARED = re.compile(rb"setp\.(eq|ne)\.[bsu](?:16|32|64)")
+#: Bytes before a register in which the opcode is that writes it.
+_NEAR = 64
+#: Registers whose numbers are followed, and numbers of one register: with more, they are not known.
+_MOST_REGISTERS, _MOST_NUMBERS = 400, 4
+#: Instructions between a wait and a branch; beyond, the branch does not depend on it.
+_DEEPEST = 8
+#: Instructions that carry what a wait says from one register to another.
+_CARRYING = (b"mov.", b"cvt.", b"not.pred", b"and.pred", b"or.pred", b"selp.", b"setp.")
+#: Instructions whose results are not computed from their operands alone.
+_READING = (b"mbarrier.", b"ld.", b"atom.", b"shfl.", b"elect.", b"tcgen05.")
+_EITHER = frozenset([0, 1])
+#: Numbers that a register may have; None where they are not known.
+Numbers = frozenset[int] | None
+
+
+class Wait(NamedTuple):
+    """A wait for a phase.
+
+    Attributes:
+        offset: the place of its opcode.
+        complete: the register that says whether the phase is complete.
+        block: the number of its block.
+        predicated: whether it has a predicate.
+    """
+
+    offset: int
+    complete: bytes
+    block: int
+    predicated: bool
+
+
+class Progress:
+    """The blocks that threads reach; waits are opened one after the other.
+
+    Args:
+        text: the kernel's text.
+        blocks: its blocks.
+        ways: the ways out of each block: the next one, the predicate that must hold, and a place.
+        registers: its registers.
+        waits: its waits, by their places.
+        names: registers whose numbers are asked for.
+
+    Attributes:
+        entered: a mask of the threads that reach each block.
+        elected: a mask of the threads of which one in each warp reaches a block.
+        open: the places of the waits that let threads go on.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        blocks: Sequence[Blocked],
+        ways: Sequence[Sequence[tuple[int, bytes, int]]],
+        registers: Predicates,
+        waits: Mapping[int, Wait],
+        names: Iterable[bytes],
+    ) -> None:
+        self._text, self._blocks, self._ways, self._registers = text, blocks, ways, registers
+        self._begins = [block.begin for block in blocks]
+        self._last = {wait.block: wait for wait in sorted(waits.values())}
+        self._outcomes = {number: outcomes for number in self._last if (outcomes := self._outcomes_of(number))}
+        predicates = {predicate.lstrip(b"!") for each in ways for _, predicate, _ in each if predicate}
+        deciding = [name for name in predicates if self._is_told(name, 0)]
+        self._numbers = _Numbers(text, registers, [*names, *deciding], waits)
+        self.entered, self.elected = [0] * len(blocks), [0] * len(blocks)
+        self.entered[0] = ALL_THREADS
+        self.open: set[int] = set()
+        self.let([])
+
+    def let(self, waits: Iterable[int]) -> None:
+        """Open some waits, and go on as far as the others let threads."""
+        self.open.update(waits)
+        while True:
+            before = [*self.entered], [*self.elected]
+            self._go()
+            computed = self._numbers.compute(lambda place: self.is_reached(self.block_of(place)), self.open)
+            if not computed and before == (self.entered, self.elected):
+                return
+
+    def block_of(self, place: int) -> int:
+        """The number of the block at a place in the text."""
+        return bisect.bisect(self._begins, place) - 1
+
+    def is_reached(self, number: int) -> bool:
+        """Return whether a thread reaches a block."""
+        return bool(self.entered[number] or self.elected[number])
+
+    def numbers(self, operand: bytes) -> Numbers:
+        """The numbers that an operand may have had so far; None where they are not known."""
+        return self._numbers.of(operand)
+
+    def repeats(self, number: int, predicate: bytes) -> bool:
+        """Return whether a way out of a block goes back to the wait at its end, whose phase is not complete."""
+        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
+        return self._outcomes.get(number, {}).get(name, holds) != holds
+
+    def _is_shut(self, number: int, predicate: bytes) -> bool:
+        """Return whether no thread takes a way out of a block while some waits are shut."""
+        if not predicate:
+            return False
+        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
+        if self._outcomes.get(number, {}).get(name) == holds and self._last[number].offset not in self.open:
+            return True
+        numbers = self._numbers.of(name)
+        return numbers is not None and holds not in numbers
+
+    def _go(self) -> None:
+        waiting = [number for number in range(len(self._blocks)) if self.is_reached(number)]
+        while waiting:
+            number = waiting.pop()
+            for after, predicate, _ in self._ways[number]:
+                if after < 0 or self._is_shut(number, predicate):
+                    continue
+                threads = self._registers.threads(predicate)
+                one = bool(predicate) and self._registers.is_elected(predicate)
+                every, few = self.entered[number] & threads, self.elected[number] & threads
+                every, few = (0, every | few) if one else (every, few)
+                if every & ~self.entered[after] or few & ~self.elected[after]:
+                    self.entered[after] |= every
+                    self.elected[after] |= few
+                    waiting.append(after)
+
+    def _outcomes_of(self, number: int) -> dict[bytes, bool]:
+        """The values of registers at the end of a block that say that the wait which comes last in it has found its phase complete."""
+        wait, branch = self._last[number], self._blocks[number].branch
+        if branch is None or wait.predicated:
+            return {}
+        known = {wait.complete: True}
+        for opcode, target, operands in _WRITES.findall(self._text, self._text.find(b";", wait.offset), branch.begin):
+            outcome = _carried(opcode, operands, known)
+            for register in words_of(target):
+                known.pop(register, None)
+            if outcome is not None:
+                known[target] = outcome
+        return known
+
+    def _is_told(self, name: bytes, depth: int) -> bool:
+        """Return whether a register is computed from what a wait says, by few instructions."""
+        writes = self._registers.writes(name)
+        if depth > _DEEPEST:
+            return False
+        return any(
+            opcode.startswith(b"mbarrier.")
+            or (opcode.startswith(_CARRYING) and any(self._is_told(word, depth + 1) for word in words_of(operands)))
+            for opcode, _, operands in writes
+        )
+
+
+def _carried(opcode: bytes, operands: bytes, known: Mapping[bytes, bool]) -> bool | None:
+    """The value of the register that an instruction writes which says that a phase is complete, by the values of its operands."""
+    words = [word.strip() for word in operands.split(b",")]
+    if opcode in (b"and.pred", b"or.pred"):
+        return next((value for word in words if (value := known.get(word)) is opcode.startswith(b"and")), None)
+    if opcode.startswith(b"selp.") and len(words) == 3 and {*words[:2]} == {b"0", b"1"}:
+        first, value = words[0] == b"1", known.get(words[2])
+    elif opcode.startswith((b"mov.", b"cvt.", b"not.pred")) and len(words) == 1:
+        first, value = not opcode.startswith(b"not"), known.get(words[0])
+    elif (compared := _COMPARED.fullmatch(opcode)) is not None and len(words) == 2 and words[1] in (b"0", b"1"):
+        first, value = (compared[1] == b"eq") == (words[1] == b"1"), known.get(words[0])
+    else:
+        return None
+    return None if value is None else value == first
+
+
+class _Site(NamedTuple):
+    """An instruction that writes a register.
+
+    Attributes:
+        offset: the place of its opcode.
+        name: the register.
+        opcode: the opcode.
+        operands: its operands, but for the register.
+    """
+
+    offset: int
+    name: bytes
+    opcode: bytes
+    operands: tuple[bytes, ...]
+
+
+class _Numbers:
+    """Numbers that registers may have had, of what the reached part of a kernel computes.
+
+    Args:
+        text: the kernel's text.
+        registers: its registers.
+        names: the registers to follow.
+        waits: its waits: what they write is 1 only after they are open.
+    """
+
+    def __init__(self, text: bytes, registers: Predicates, names: Iterable[bytes], waits: Container[int]) -> None:
+        self._waits = waits
+        self._sites: list[_Site] = []
+        self._active: list[_Site] = []
+        self._known: dict[bytes, Numbers] = {}
+        for name in itertools.islice(_computed_from(registers, names), _MOST_REGISTERS):
+            sites = [*_sites(text, name)]
+            if len(sites) == len(registers.writes(name)):
+                self._sites += sites
+                self._known[name] = frozenset()
+
+    def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
+        """Compute what the reached instructions do, and return whether a register has further numbers."""
+        fresh = {site for site in self._sites if reached(site.offset)}
+        self._sites = [site for site in self._sites if site not in fresh]
+        self._active += sorted(fresh)
+        changed, again = False, True
+        while again:
+            again = False
+            for site in self._active:
+                before = self._known[site.name]
+                if before is not None and (after := self._joined(before, site, opened)) != before:
+                    self._known[site.name] = after
+                    again = changed = True
+        return changed
+
+    def of(self, operand: bytes) -> Numbers:
+        """The numbers of an operand; None where they are not known."""
+        number = literals.integer(operand)
+        return frozenset([number]) if number is not None else self._known.get(operand)
+
+    def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
+        """The numbers of a register before an instruction, and those that it writes."""
+        if site.opcode.startswith(b"mbarrier."):
+            return before | _EITHER if site.offset not in self._waits or site.offset in opened else before | {0}
+        operands = [self.of(word) for word in site.operands]
+        if site.opcode.startswith(b"setp.") and any(each is None for each in operands):
+            return before | _EITHER
+        if site.opcode.endswith(b".pred"):
+            operands = [_EITHER if each is None else each for each in operands]
+        elif site.opcode.startswith(b"selp."):
+            operands[2:] = [_EITHER if each is None else each for each in operands[2:]]
+        numbers = {*before}
+        for chosen in itertools.product(*(each if each is not None else (None,) for each in operands)):
+            result = None if None in chosen else thread_values.result(site.opcode, [[number] for number in chosen if number is not None])
+            if result is None:
+                return None
+            numbers.update(result)
+        return frozenset(numbers) if len(numbers) <= _MOST_NUMBERS else None
+
+
+def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[bytes]:
+    """Registers, and those from which they are computed, at any remove; what a wait or another read of memory gives is not computed."""
+    seen = {*names}
+    waiting = collections.deque(seen)
+    while waiting:
+        name = waiting.popleft()
+        if writes := registers.writes(name):
+            yield name
+        for opcode, _, operands in writes:
+            if not opcode.startswith(_READING):
+                fresh = [word for word in words_of(operands) if word not in seen]
+                seen.update(fresh)
+                waiting += fresh
+
+
+def _sites(text: bytes, name: bytes) -> Iterator[_Site]:
+    """The instructions that write a register alone."""
+    place = text.find(name)
+    while place >= 0:
+        end = place + len(name)
+        before = _BEFORE_TARGET.search(text, max(0, place - _NEAR), place)
+        rest = _REST.match(text, end) if before is not None else None
+        if before is not None and rest is not None:
+            yield _Site(before.start(1), name, before[1], tuple(word.strip() for word in rest[1].split(b",")))
+        place = text.find(name, end)

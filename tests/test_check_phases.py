@@ -1,0 +1,123 @@
+"""Waits for phases of mbarriers: a wait that never ends or returns too early is found, and nothing where it is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import check, phases
+
+_HEAD = (
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .b32 %r<40>; .reg .b64 %rd<9>; "
+    ".reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
+    "mov.u32 %r1, bars; mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 128;\n"
+    "mbarrier.init.shared.b64 [%r1], 1; mbarrier.init.shared.b64 [%r1+8], 128; bar.sync 0; ld.param.u32 %r3, [count];\n"
+)
+_EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;"
+_COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];"
+_READ, _ARRIVE = "ld.shared.b32 %r9, [tile]; st.global.b32 [%rd3], %r9;", "mbarrier.arrive.shared.b64 _, [bars+8];"
+
+
+def poll(name: str, place: str, parity: str) -> str:
+    return f"{name}: mbarrier.try_wait.parity.shared.b64 %p2, [{place}], {parity}; @!%p2 bra {name};"
+
+
+def ring(free: str, full: str) -> tuple[str, ...]:
+    """One warp fills a buffer, and 128 threads read it: the first parities of the waits, both of which change in each round."""
+    return (
+        *("@%p1 bra fill;", f"mov.u32 %r4, {full}; mov.u32 %r5, 0;"),
+        *("read:", poll("full", "%r1", "%r4"), _READ, _ARRIVE, "xor.b32 %r4, %r4, 1;"),
+        *("add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; ret;",),
+        *(f"fill: mov.u32 %r6, {free}; mov.u32 %r7, 0;", "again:", poll("empty", "%r1+8", "%r6"), _EXPECT, _COPY),
+        *("xor.b32 %r6, %r6, 1; add.u32 %r7, %r7, 1; setp.lt.u32 %p3, %r7, %r3; @%p3 bra again;",),
+    )
+
+
+def rules(*lines: str) -> list[str]:
+    return [each.rule for each in check(_HEAD + "\n".join((*lines, "ret;", "}", ""))) if each.severity != "note"]
+
+
+@pytest.mark.parametrize("name", phases.RULES)
+def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
+    rule = phases.RULES[name]
+    head = ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b64 %rd<2>; .shared .align 16 .b8 tile[512];\n"
+    assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n")] == [name]
+    assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
+
+
+@pytest.mark.parametrize(
+    ("free", "full", "found"),
+    [
+        ("1", "0", []),
+        ("0", "0", ["endless-wait"]),
+        ("1", "1", ["early-wait"]),
+        ("%r3", "0", []),  # the parity is not known
+        ("1", "%r3", []),
+    ],
+)
+def test_a_ring_begins_with_the_right_parities(free: str, full: str, found: list[str]) -> None:
+    assert rules(*ring(free, full)) == found
+
+
+def test_the_finding_says_where_the_arrivals_are() -> None:
+    text = _HEAD + "\n".join((*ring("0", "0"), "ret;", "}", ""))
+    (finding,) = (each for each in check(text) if each.severity != "note")
+    assert "no thread can complete that phase before: the arrival of line" in finding.message
+    assert "comes after it, or after what waits in line" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        # The wait before the copy.
+        ((poll("full", "bars", "0"), _EXPECT, _COPY), (_EXPECT, _COPY, poll("full", "bars", "0"))),
+        # On one of two branches there is no other way.
+        (
+            ("setp.eq.u32 %p4, %r3, 0; @%p4 bra on;", poll("full", "bars", "0"), "on:", poll("more", "bars", "0"), _EXPECT, _COPY),
+            ("setp.eq.u32 %p4, %r3, 0; @%p4 bra on;", poll("full", "bars", "0"), "on:", _EXPECT, _COPY, poll("more", "bars", "0")),
+        ),
+        # A wait that is tried once, and repeated only where it fails.
+        (
+            ("mbarrier.try_wait.parity.shared.b64 %p5, [bars], 0; @%p5 bra on;", poll("full", "bars", "0"), "on:", _EXPECT, _COPY),
+            (_EXPECT, _COPY, "mbarrier.try_wait.parity.shared.b64 %p5, [bars], 0; @%p5 bra on;", poll("full", "bars", "0"), "on:"),
+        ),
+        # The result of the wait in a register, as compilers write it.
+        (
+            (
+                "full: {.reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [bars], 0; selp.b32 %r10, 1, 0, done;}",
+                "setp.eq.s32 %p5, %r10, 0; @%p5 bra full;",
+                *(_EXPECT, _COPY),
+            ),
+            (
+                *(_EXPECT, _COPY),
+                "full: {.reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [bars], 0; selp.b32 %r10, 1, 0, done;}",
+                "setp.eq.s32 %p5, %r10, 0; @%p5 bra full;",
+            ),
+        ),
+    ],
+)
+def test_a_wait_before_what_completes_its_phase_is_found(wrong: tuple[str, ...], right: tuple[str, ...]) -> None:
+    assert rules(*wrong, _READ) == ["endless-wait"]
+    assert rules(*right, _READ) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("setp.eq.u32 %p4, %r3, 0; @%p4 bra on;", poll("full", "bars", "0"), "on:", _EXPECT, _COPY),  # another path arrives
+        ("@%p1 bra fill;", poll("full", "bars", "0"), "ret; fill:", _EXPECT, _COPY),  # other threads do
+        ("mbarrier.try_wait.parity.shared.b64 %p5, [bars], 0;", _EXPECT, _COPY, poll("full", "bars", "0")),  # asked, and ignored
+        ("mov.u32 %r12, %r3;", poll("full", "%r12", "0"), _EXPECT, _COPY, poll("more", "bars", "0")),  # it may be another one
+        (poll("full", "bars", "0"), "mbarrier.arrive.shared.b64 _, [%r3];", _EXPECT, _COPY, "call.uni other;"),
+        (poll("prior", "bars", "1"), _EXPECT, _COPY, poll("full", "bars", "0")),  # the copy before, of which there is none
+    ],
+)
+def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
+    assert rules(*lines, _READ) == []
+
+
+@pytest.mark.parametrize(
+    "chosen", ["elect.sync %r11|%p6, -1; not.pred %p7, %p6; @%p7 bra on;", "setp.ne.u32 %p6, %r2, 0; @%p6 bra on;", ""]
+)
+def test_a_thread_that_has_begun_the_phase_waits_for_it(chosen: str) -> None:
+    for parity, found in (("1", ["early-wait"]), ("0", [])):
+        assert rules(chosen, _EXPECT, _COPY, "on:", poll("full", "bars", parity), _READ) == found
