@@ -13,7 +13,6 @@ import reprlib
 import sys
 import traceback
 from collections.abc import Collection, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -121,6 +120,8 @@ def _wrong(output: object, folders: tuple[str, ...], made: dict[str, Output]) ->
 
 def installed() -> dict[str, str]:
     """The module of each output that installed packages register, by name; a name of ours stays ours."""
+    from importlib.metadata import entry_points  # it takes longer to import than all of this package, and few callers need it
+
     return {point.name: point.value for point in entry_points(group=GROUP) if point.name not in EMITTERS}
 
 
