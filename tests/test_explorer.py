@@ -6,6 +6,7 @@ import functools
 import gzip
 import importlib.util
 import itertools
+import json
 import re
 import shutil
 import urllib.parse
@@ -689,6 +690,28 @@ def test_layouts_of_tensor_memory_are_copied(open_page: Callable[..., Any]) -> N
     assert download.value.suggested_filename == "layout_d.svg"
 
 
+# --- any layout -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("spelling", "name"), [(_MMA, "a"), (_MMA, "d"), (_FP8, "a"), (_WGMMA, "d")])
+def test_any_layout_is_drawn(catalog: Catalog, page: Any, spelling: str, name: str) -> None:
+    """The layout of an operand, in either notation, is drawn as the operand is."""
+    operand = catalog.find(spelling).operand(name)
+    table = arrangement(catalog.find(spelling), name)
+    held = [[(place.lane, place.element) for place in line] for line in table.places(range(table.rows), range(table.cols))]
+    bases = json.dumps({key: operand.to_triton()[key] for key in ("register", "lane", "warp")})
+    for text, letter in ((f"{operand.to_cute()} {table.rows}x{table.cols}", "v"), (bases, "r")):
+        _go(page, f"v=layout&layout={urllib.parse.quote(text)}")
+        drawn = page.evaluate("probe.layout()")
+        assert drawn == [[[f"T{lane}", f"{letter}{element}"] for lane, element in line] for line in held]
+    _go(page, f"v=layout&layout={urllib.parse.quote(operand.to_cute())}")
+    assert page.locator("#view-layout .notes").inner_text().startswith("This is " if spelling != _WGMMA else ""), (
+        "one N of wgmma is compared"
+    )
+    _go(page, "v=layout&layout=(2,(2,2)):(4,(1,2))")
+    assert [[cell[0] for cell in line] for line in page.evaluate("probe.layout()")] == [["0", "1", "2", "3"], ["4", "5", "6", "7"]]
+
+
 # --- sparsity ---------------------------------------------------------------------------------------------------------------
 
 
@@ -792,13 +815,15 @@ def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, titl
     ("state", "fault"),
     [
         ("i=mma.sync.m1n1", f"No instruction is mma.sync.m1n1; this is {_MMA}."),
-        ("v=matrix", "No view is matrix: there are matrices, memory, tensor, sparsity, descriptors, copy, convert."),
+        ("v=matrix", "No view is matrix: there are matrices, memory, tensor, sparsity, descriptors, copy, convert, layout."),
         ("target=sm_1", "No target is sm_1; instructions of every target are shown."),
         ("v=memory&bits=0x12z", "0x12z is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits."),
         ("at=a:99,3", "a:99,3: row = 99 is out of range: 0..15."),
         ("at=a:3", "a:3: col = undefined is out of range: 0..15."),
         ("at=e:3,3", "e:3,3: mma has no matrix e: there are d, a, b."),
         ("at=lane:32", "lane:32: lane = 32 is out of range: 0..31."),
+        ("v=layout&layout=((4,8)):(3", "((4,8)):(3: write shape:stride, as (4,8):(8,1)"),
+        ("v=layout&layout=(4,8):(3,(2,1))", "(4,8):(3,(2,1)): shape and stride must be nested alike"),
         (f"i={_PRODUCT}&v=tensor&at=d:128,0", "d:128,0: D has row 0 to 127, col 0 to 63."),
     ],
 )

@@ -44,6 +44,12 @@ globalThis.probe = {
     return Object.fromEntries(explorer.conversion.tables.map((table) => [table.id, words(table)]));
   },
 
+  /** The words in the cells of any layout. */
+  layout: () => {
+    const [table] = explorer.layout.tables;
+    return everyCell(table, (row, col) => [table.cell(row, col).top, table.cell(row, col).label]);
+  },
+
   /** The middle of a cell in the window, after it was brought into sight. */
   middle: ([id, row, col]) => {
     const { board } = explorer;

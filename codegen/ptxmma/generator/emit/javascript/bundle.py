@@ -24,10 +24,11 @@ _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{
 #: A slash after an operator begins a regular expression, after anything else it divides.
 _REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/[a-z]*"
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
-#: Blanks around operators and brackets, a semicolon before a closing brace, as no loop has an empty body, and ``const``.  A line ends after
-#: such a brace, which may end a statement; ``a - -b`` keeps its blanks.
+#: Blanks around operators and brackets, a comma before a closing bracket, a semicolon before a closing brace, as no loop has an empty body,
+#: and ``const``.  A line ends after such a brace, which may end a statement; ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
-    rf"(?P<literal>{_LITERAL.pattern})|\s*(?P<operator>[{{(\[,;:?<>=!|&*%])\s*|(?:;(?=\s*}}))?\s*(?P<closing>[)}}\]]) *"
+    rf"(?P<literal>{_LITERAL.pattern})|,\s*(?P<last>[)}}\]]) *"
+    r"|\s*(?P<operator>[{(\[,;:?<>=!|&*%])\s*|(?:;(?=\s*}))?\s*(?P<closing>[)}\]]) *"
     r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])|\b(?P<const>const)\b"
 )
 _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")

@@ -50,9 +50,10 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as JavaScript: on lines that people can read; and packed, without titles of operands, which the page does not show."""
+    """The database as JavaScript: on lines that people can read; and packed, without titles and reasons that the page does not show."""
     data = _data(catalog)
-    shown = data | {"instructions": {name: column for name, column in data["instructions"].items() if name != "titles"}}
+    unused = {"instructions": "titles", "preferences": "text"}
+    shown = data | {key: {name: column for name, column in data[key].items() if name != left_out} for key, left_out in unused.items()}
     return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 
@@ -70,7 +71,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "words": [[" ".join(word.names), *word.means] for word in spec.words],
-        "preferences": table([_preference(each) for each in spec.preferences]),
+        "preferences": columns([_preference(each) for each in spec.preferences]),
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": compact_operands.formulas(catalog),
@@ -264,7 +265,7 @@ def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
 
 
 def _preference(preference: Preference) -> dict[str, Any]:
-    return {"text": preference.text, "fact": preference.fact} | without_empty(first=preference.first, among=preference.among)
+    return {"fact": preference.fact, "text": preference.text} | without_empty(first=preference.first, among=preference.among)
 
 
 def _hint_values(hint: Hint) -> Iterator[dict[str, str]]:

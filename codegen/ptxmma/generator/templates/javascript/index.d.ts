@@ -541,7 +541,7 @@ export interface DatabaseTables {
   /** Names with blanks between, then their meanings in words of PTX, the preferred first. */
   words: [names: string, ...means: string[]][];
   /** The instruction that is preferred of several: the one with the first of these values of a fact, or with the smallest, among those with equal values of others. */
-  preferences: Table<{ text: string; fact: string; first?: string[]; among?: string[] }>;
+  preferences: Columns<{ fact: string; text: string; first?: string[]; among?: string[] }>;
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
   formulas: Table<{

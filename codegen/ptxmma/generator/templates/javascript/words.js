@@ -3,7 +3,7 @@
 import { database } from "./database.js";
 import { instructionSets } from "./instruction_sets.js";
 import { factsOf, instructionGroups, instructionOf, sizesIn } from "./instructions.js";
-import { holds, recordsOf } from "./short_texts.js";
+import { holds, recordsByColumn } from "./short_texts.js";
 import { fixedTokens } from "./spellings.js";
 import { OPERATION_OF_PRODUCTS, tensorProduct } from "./tensor_products.js";
 
@@ -22,7 +22,7 @@ const MOST_WORDS = 24;
 /** So many letters begin a word. */
 const BEGUN = 2;
 const MATRICES = ["d", "a", "b", "c", "s"];
-const preferences = recordsOf(database.preferences);
+const preferences = recordsByColumn(database.preferences);
 const knownMeanings = new Map(database.words.flatMap(([names, ...means]) => names.split(" ").map((name) => /** @type {const} */ ([name, means]))));
 
 /**

@@ -126,7 +126,7 @@ function fragmentsOf(instruction, access) {
 }
 
 /** An instruction for each set of layouts, to choose from. */
-function spellingsOfLayouts() {
+export function spellingsOfLayouts() {
   /** @type {Map<string, string>} */
   const found = new Map();
   for (const group of instructionGroups()) {

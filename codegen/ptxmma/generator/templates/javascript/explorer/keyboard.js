@@ -9,7 +9,7 @@ import { zoom } from "./zoom.js";
 /** @type {[string, string][]} */
 const KEYS = [
   ["/", "find an instruction"],
-  ["1 2 3 4 5 6 7", "matrices, shared memory, tensor memory, sparsity, descriptors, copy as, convert"],
+  ["1 2 3 4 5 6 7 8", "the views, from the left"],
   ["← ↑ → ↓", "from element to element; with Shift by eight"],
   ["Tab", "to the next matrix"],
   ["c", "colour by lane, register or warp"],

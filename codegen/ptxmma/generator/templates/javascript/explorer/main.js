@@ -13,6 +13,7 @@ import { CopyView } from "./copy_view.js";
 import { DescriptorReader } from "./descriptor_reader.js";
 import { copyButton, fill, h } from "./dom.js";
 import { helpDialog, keyboard } from "./keyboard.js";
+import { LayoutView } from "./layout_view.js";
 import { MatricesView } from "./matrices_view.js";
 import { MemoryView } from "./memory_view.js";
 import { Picker } from "./picker.js";
@@ -40,6 +41,7 @@ const search = new SearchBox((set) => {
 const matrices = new MatricesView(store);
 const memory = memoryFacts && new MemoryView(store);
 const conversion = new ConversionView(store);
+const layouts = new LayoutView(store);
 const tensor = tensorMemories.length > 0 ? new TensorView(store) : undefined;
 /** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void, fault?: string, headline?: string}][]} */
 const views = [
@@ -50,6 +52,7 @@ const views = [
   ...(descriptorFormats.length ? [/** @type {typeof views[number]} */ (["descriptors", "Descriptors", new DescriptorReader(store)])] : []),
   ["copy", "Copy as", new CopyView(store, () => matrices.board)],
   ["convert", "Convert", conversion],
+  ["layout", "Any layout", layouts],
 ];
 
 const wrong = h("div", { class: "error", role: "alert" });
@@ -173,7 +176,7 @@ store.follow((state, changed) => {
 });
 
 /** For the console of the browser, and for tests: the drawing and what is shown. */
-/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, tensor: tensor?.board, conversion: conversion.board, store };
+/** @type {any} */ (globalThis).explorer = { board: matrices.board, memory: memory?.board, tensor: tensor?.board, conversion: conversion.board, layout: layouts.board, store };
 
 keyboard({
   store,
@@ -202,7 +205,7 @@ function headline(instruction) {
 }
 
 function redraw() {
-  for (const view of [matrices, memory, tensor, conversion]) if (view) view.board.draw();
+  for (const view of [matrices, memory, tensor, conversion, layouts]) if (view) view.board.draw();
 }
 
 function switchTheme() {

@@ -6,15 +6,10 @@ import { resolve } from "../lookup.js";
 import { targetText, targetsIn } from "./target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
-/** @typedef {import("../index.d.ts").InstructionGroup} InstructionGroup */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {{text: string, note: string, set: Partial<State>}} Answer */
-/** @typedef {{group: InstructionGroup, words: string}} Entry */
 
 const MOST = 12;
-
-/** @type {Entry[] | undefined} */
-let searchEntries;
 
 /**
  * The possible meanings of a text, the likeliest first.
@@ -71,45 +66,17 @@ function selectionIn(text) {
 }
 
 /**
- * The instructions in whose names and descriptions all words stand.
+ * The instructions in whose names and titles all words stand.
  * @param {string} text
  * @param {string} target
  * @returns {Instruction[]}
  */
 function byWords(text, target) {
   const words = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
-  /** @type {{instruction: Instruction, score: number}[]} */
-  const scored = [];
-  for (const { group, words: known } of entries()) {
-    if (target && !(target in group.accepted)) continue;
-    const number = words.map((word) => numberIn(group, word)).find((each) => each !== undefined);
-    const instruction = instructionOf(group, number ?? group.numbers[Math.floor(group.numbers.length / 4)]);
-    const all = `${known} ${instruction.canonical} ${instruction.identifier}`.toLowerCase();
-    if (!words.every((word) => all.includes(word))) continue;
-    const tokens = instruction.canonical.split(".");
-    const exact = words.filter((word) => tokens.includes(word)).length;
-    scored.push({ instruction, score: exact * 10 + Number(instruction.documented) * 5 - tokens.length });
-  }
-  return scored.sort((one, other) => other.score - one.score).map(({ instruction }) => instruction);
-}
-
-/**
- * The number of the extent that ranges, where a word is the shape with such a number.
- * @param {InstructionGroup} group
- * @param {string} word
- * @returns {number | undefined}
- */
-function numberIn(group, word) {
-  if (!group.extent) return undefined;
-  return group.numbers.find((number) => Object.values(group.templates).some((template) => template.includes("{") && template.replace(`{${group.extent}}`, String(number)) === word));
-}
-
-/** @returns {Entry[]} */
-function entries() {
-  searchEntries ??= instructionGroups().map((group) => {
-    const types = Object.values(group.templates).flatMap((value) => (database.types[value] ? [database.types[value].title] : []));
-    const sparse = group.pattern ? `sparse ${group.pattern.name}` : "dense";
-    return { group, words: [group.entry.title, group.entry.family, group.entry.scope, sparse, ...types].join(" ") };
+  const accepted = instructionGroups().filter((group) => !target || target in group.accepted).map((group) => instructionOf(group, group.numbers[0]));
+  return accepted.filter(({ title, canonical, identifier, qualifiers }) => {
+    const types = Object.values(qualifiers).map((value) => database.types[value]?.title);
+    const all = [title, canonical, identifier, ...types].join(" ").toLowerCase();
+    return words.length && words.every((word) => all.includes(word));
   });
-  return searchEntries;
 }

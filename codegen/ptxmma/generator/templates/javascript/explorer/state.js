@@ -3,7 +3,7 @@
 /**
  * @typedef {object} State
  * @property {string} i canonical spelling of the instruction
- * @property {string} v view: matrices, memory, tensor, sparsity, descriptors, copy, convert
+ * @property {string} v view: matrices, memory, tensor, sparsity, descriptors, copy, convert, layout
  * @property {string} target only instructions that it accepts; empty: any
  * @property {string} at what is selected: `a:9,3`, or `lane:5`
  * @property {string} colour lane, register, warp
@@ -23,6 +23,7 @@
  * @property {string} product what a descriptor chooses: `m:128,n:64,dtype:f32,atype:bf16,btype:bf16`
  * @property {string} base of an operand in tensor memory: its column, and its lane where that is not 0: `64,16`
  * @property {string} load of it: canonical spelling
+ * @property {string} layout in the notation of CuTe, or bases of Triton
  * @property {string} embed the only matrix that is shown, without the rest of the page
  * @property {string} as format to copy, or the instruction whose operand a conversion makes
  * @property {string} into that operand
@@ -32,7 +33,7 @@
 
 /** @type {State} */
 const EMPTY = {
-  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", family: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "", embed: "",
+  i: "", v: "matrices", target: "", at: "", colour: "lane", zoom: "", choose: "", middle: "", image: "", family: "", access: "0,0", depth: "", bits: "", descriptor: "", row: "", word: "", lane: "0", operand: "", as: "ptx", into: "", turned: "", order: "", product: "", base: "", load: "", layout: "", embed: "",
 };
 
 /** Changes of these are steps that the browser's back button undoes. */
