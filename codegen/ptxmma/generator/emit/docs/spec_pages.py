@@ -133,6 +133,7 @@ def targets(spec: Spec, forms: Mapping[str, Sequence[family.Row]]) -> dict[str, 
             for target, version in row.accepted.items():
                 first[target] = min(first.get(target, version), version)
     return {
+        "older": spec.older,
         "chips": [_chip(spec, targets) for targets in _by_number(spec).values()],
         "versions": struct_tables.table(
             spec.isa_versions,
