@@ -981,3 +981,15 @@ def test_k_tiles_share_registers_of_scale_factors(spelling: str, matrix: str) ->
         of_its_own = alone[:, :, tile] if matrix == "a" else alone[:, tile]
         np.testing.assert_array_equal(scales.unpack(shared[place], scales.byte_ids[tile % count]), scales.unpack(of_its_own))
     np.testing.assert_array_equal(scales.unpack_tiles(shared, None, shape=factors.shape).view(np.uint8), factors)
+
+
+def test_a_text_is_no_coordinate() -> None:
+    """Type checkers say so, too: without an error they would report these comments."""
+    sparse = ptxmma.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    operand = sparse.operand("a")
+    with pytest.raises(TypeError, match="lane must be an integer or an array"):
+        operand.coords(lane="5")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="row must be an integer or an array"):
+        operand.locate("9", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bit must be an integer or an array"):
+        sparse.metadata.coords(0, "1")  # type: ignore[arg-type]

@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, SupportsIndex, TypeAlias
+
+
+class Shaped(Protocol):
+    """An array: whatever has a shape."""
+
+    @property
+    def shape(self) -> Any:
+        """The number of entries along each of its axes."""
+
+
+#: An integer or an array of integers: a coordinate, or many.
+Numbers: TypeAlias = SupportsIndex | Shaped
 
 
 def in_range(name: str, value: Any, limit: int, *, check: bool = True) -> Any:

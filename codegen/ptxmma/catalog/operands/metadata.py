@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
-from ptxmma.arguments import in_range, integer
+from ptxmma.arguments import Numbers, in_range, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.model import Fault, Granularity, Layout
 from ptxmma.model.bitmap import BitMap
@@ -63,7 +63,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
         place = self.layout.map.apply(point)
         return place["lane"], place["bit"] * self.width, self.width
 
-    def coords(self, lane: Any, bit: Any = 0, *, check: bool = True) -> tuple[Any, Any, Any]:
+    def coords(self, lane: Numbers, bit: Numbers = 0, *, check: bool = True) -> tuple[Any, Any, Any]:  # type: ignore[override]  # it names its coordinates
         """Return ``(row, chunk, selector)`` of the field with a bit of the register of ``lane``: the inverse of :meth:`locate`.
 
         Raises:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ptxmma.arguments import Numbers
 from ptxmma.catalog.operands.placement import Placement
 from ptxmma.model import ElementType, Granularity, Kind, Layout, RegisterType, Space
 
@@ -171,7 +172,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise self._without_data()
         return self.layout
 
-    def coords(self, *place: Any, **chosen: Any) -> Any:  # noqa: ARG002  # it has no data
+    def coords(self, *place: Numbers, **chosen: Numbers) -> Any:  # noqa: ARG002  # it has no data
         """Return the part at a place, a number for each of :attr:`axes`: the inverse of :meth:`locate`.
 
         Raises:

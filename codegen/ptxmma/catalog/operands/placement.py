@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ptxmma.arguments import in_range, integer
+from ptxmma.arguments import Numbers, in_range, integer
 
 
 class Placement:
@@ -43,7 +43,7 @@ class Placement:
         """The legal values of each number by which an instruction selects its part: ``{"byte_id": (0, 2)}``; the first is the default."""
         return {}
 
-    def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Any:
+    def locate(self, *coordinates: Numbers, check: bool = True, **named: Numbers) -> Any:
         """Return the place of a part: ``locate(9, 3)``, ``locate(row=9, col=3)``.
 
         The coordinates are the numbers of :attr:`axes`, in order or by name.  They are integers or arrays; ``check=False`` leaves the range
@@ -55,7 +55,7 @@ class Placement:
         """
         return self._at(self._point(coordinates, named, check=check))
 
-    def places(self, *coordinates: Any, **named: Any) -> list[Any]:
+    def places(self, *coordinates: Numbers, **named: Numbers) -> list[Any]:
         """Return the place of every copy of a part, ascending.
 
         Raises:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.arguments import in_range
+from ptxmma.arguments import Numbers, in_range
 from ptxmma.catalog.operands.held import PLANE, Held
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.model import COPY, Layout
@@ -25,7 +25,7 @@ _MATRIX = "matrix"
 class RegisterOperand(Operand, frozen=True, kw_only=True):
     """An operand that holds elements of a matrix in registers; attributes as :class:`Operand` has them."""
 
-    def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Any:
+    def locate(self, *coordinates: Numbers, check: bool = True, **named: Numbers) -> Any:
         """Return ``(lane, i)`` of the element at a place: the inverse of :meth:`coords`.
 
         The coordinates are numbers of the :attr:`axes`, in order or by name: ``locate(9, 3)``, ``locate(row=9, col=3)``.  Where an element
@@ -38,7 +38,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
         """
         return super().locate(*coordinates, check=check, **named)
 
-    def places(self, *coordinates: Any, **named: Any) -> list[Any]:
+    def places(self, *coordinates: Numbers, **named: Numbers) -> list[Any]:
         """Return every ``(lane, i)`` that holds the element at a place, ascending.
 
         Raises:
@@ -50,7 +50,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
         element = self.fragment().to_axes.inverse().apply(point)
         return element["lane"], element["i"]
 
-    def coords(self, lane: Any, i: Any = 0, *, check: bool = True) -> Any:
+    def coords(self, lane: Numbers, i: Numbers = 0, *, check: bool = True) -> tuple[Any, ...]:  # type: ignore[override]  # it names its coordinates
         """Return the place of element ``i`` of thread ``lane``, a number for each of :attr:`axes`: ``(row, col)``.
 
         ``lane`` runs over 0..31, for warpgroup instructions over 0..127; ``i`` over 0..elements-1, from the lowest bits of register 0 on.
@@ -276,7 +276,7 @@ class RowAddress(Operand, frozen=True, kw_only=True):
     def _at(self, point: Mapping[str, Any]) -> Any:
         return self._rows().to_axes.inverse().apply(point)["lane"]
 
-    def coords(self, lane: Any, i: Any = 0, *, check: bool = True) -> Any:
+    def coords(self, lane: Any, i: Any = 0, *, check: bool = True) -> Any:  # type: ignore[override]  # it names its coordinates
         """Return the row of memory that begins at the address of thread ``lane``, or None where the instruction ignores that address.
 
         Raises:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptxmma.arguments import in_range
+from ptxmma.arguments import Numbers, in_range
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.model import ElementType, Layout
 
@@ -89,7 +89,7 @@ class Scales(Operand, frozen=True, kw_only=True):
         place = self.layout.map.apply({**point, **numbered})
         return place["lane"], place["byte"]
 
-    def coords(self, lane: Any, byte: Any = 0, *, check: bool = True) -> tuple[Any, ...]:
+    def coords(self, lane: Numbers, byte: Numbers = 0, *, check: bool = True) -> tuple[Any, ...]:  # type: ignore[override]  # it names its coordinates
         """Return the row and the block of the scale factor in a byte of the register of ``lane``: the inverse of :meth:`locate`.
 
         The byte and thread id that select this byte follow: ``(row, block, byte_id, thread_id)``.

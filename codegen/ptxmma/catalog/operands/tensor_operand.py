@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ptxmma.arguments import integer
+from ptxmma.arguments import Numbers, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
@@ -77,7 +77,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
     def _require(self) -> None:
         self.placed()
 
-    def locate(self, *coordinates: Any, check: bool = True, **named: Any) -> Place:
+    def locate(self, *coordinates: Numbers, check: bool = True, **named: Numbers) -> Place:
         """Return the place of a part: ``locate(37, 200)`` is ``Place(cta=0, lane=37, column=200, bit=0)`` for D of M = 128.
 
         The coordinates are numbers of the :attr:`axes`, in order or by name, integers or arrays.  The number of a copy of the same data,
@@ -96,7 +96,9 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
     def _at(self, point: Mapping[str, Any]) -> Place:
         return self.placed()._at(point)
 
-    def coords(self, lane: Any, column: Any, bit: Any = 0, cta: Any = 0, **selections: int) -> tuple[Any, ...]:
+    def coords(  # type: ignore[override]  # it names its coordinates
+        self, lane: Numbers, column: Numbers, bit: Numbers = 0, cta: Numbers = 0, **selections: int
+    ) -> tuple[Any, ...]:
         """Return the part at a place of tensor memory, a number for each of :attr:`sizes`: the inverse of :meth:`locate`.
 
         Raises:
