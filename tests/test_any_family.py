@@ -786,7 +786,7 @@ def test_an_extent_of_any_name_may_range(cxx: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     database = out / "generated/database/ptxmma.json"
     (line,) = (line for line in _asked("list", "--database", database) if line["instruction"].startswith("spread"))
-    assert (line["instruction"], line["n"]) == ("spread.wCOLS.q8", "32..128 by 32")
+    assert (line["instruction"], line["n"]) == ("spread.wCOLS.q8", [32, 64, 96, 128])
     for cols in (32, 64, 96, 128):
         expected = Held({"row": 4, "col": cols}, 32, cols // 8, lambda lane, i: (lane // 8, lane % 8 + 8 * i))
         fragment = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("out")
