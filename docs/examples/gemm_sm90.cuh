@@ -34,6 +34,12 @@ __device__ inline float2 pair(float, float x, float y) { return {x, y}; }
 __device__ inline int2 pair(int32_t, int32_t x, int32_t y) { return {x, y}; }
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
+__host__ __device__ constexpr int min_of(int x, int y) { return x < y ? x : y; }
+
+// The swizzle of tiles whose rows are as wide as its span.
+constexpr ptxmma_swizzle swizzle_of(int bytes) {
+  return bytes == 32 ? PTXMMA_SWIZZLE_32B : bytes == 64 ? PTXMMA_SWIZZLE_64B : PTXMMA_SWIZZLE_128B;
+}
 
 constexpr int CONSUMERS = 2, CLUSTER = 2;
 constexpr uint32_t SHARED_BYTES = 227 * 1024;  // of a block
@@ -43,8 +49,9 @@ constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // a row of a tile
 // Registers of a thread. Three threads, one of each warpgroup, have 504 together; a block that takes more waits for ever.
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 
-// Named barriers: whose turn it is to multiply, and the threads of a consumer among themselves. 0 is that of __syncthreads.
-constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
+// Named barriers: whose turn it is to multiply, the threads of a consumer among themselves, and whose turn it is to write. 0 is that of
+// __syncthreads.
+constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS, WRITE = TOGETHER + CONSUMERS;
 
 // Brings a tile into shared memory, box after box. If the cluster shares it, each block brings its part of every box for both.
 template <class Tile, bool shared>
@@ -67,12 +74,28 @@ __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile
   }
 }
 
+// Brings a tile back, box after box.
+template <class Tile>
+__device__ __forceinline__ void store(const CUtensorMap& map, const unsigned char* tile, int x, int k) {
+  using Part = typename Tile::template share<1>;
+#pragma unroll
+  for (int box = 0; box < Tile::boxes; ++box) {
+    constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
+    const int to_x = x + Part::x(box, 0), to_k = k + Part::k(box, 0);
+    const int32_t to[] = {k_major ? to_k : to_x, k_major ? to_x : to_k};
+    ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &map, to, tile + Part::offset(box, 0));
+  }
+}
+
 template <class Source, class Scalar>
 struct Arguments {
   Source source;  // of A and B
   CUtensorMap c, d;
   int m, n, k;
   Scalar alpha, beta;
+  int splits;     // of k: so many clusters share a tile of D
+  Scalar* sums;   // if they do: what each found, in the order of its registers
+  int* finished;  // and how many have, for each tile of a block; zeros before and after a launch
 };
 
 // `Operands` have, beside `rows` and `columns` of a block's tile of D and the `Multiply` that makes it:
@@ -83,7 +106,7 @@ struct Arguments {
 //   multiply(sums, registers, stage, row, thread, accumulate)
 //                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for
 //   Registers, sets                                  what it reads until the next stage but one begins; with two sets, stages take turns
-template <class Inputs, class Result, bool together>
+template <class Inputs, class Result, bool together, ptxmma_majorness major_d = PTXMMA_MAJORNESS_K>
 struct Gemm {
   using Operands = Inputs;
   using Output = storage<Result>;
@@ -95,23 +118,34 @@ struct Gemm {
   static constexpr int rows = Operands::rows, columns = Operands::columns;
   static constexpr int sharers = together ? CONSUMERS : 1;      // consumers that read a stage
   static constexpr int parts = rows / (sharers * Multiply::m);  // instructions on top of each other, which read the same B
+  static constexpr bool may_split = rows == Multiply::m;        // k: in higher tiles the sums leave no registers to add others
 
-  // D leaves through shared memory, in chunks that are as high as an instruction and one span wide. Where the last one would reach
-  // beyond the tile, it starts earlier and writes some columns once more.
-  static constexpr int chunk = SPAN / sizeof(Output), chunks = ceil_div(columns, chunk);
-  using D = ptxmma::shared_tile<Result, PTXMMA_MAJORNESS_K, SWIZZLE, Multiply::m, chunk>;
+  // D leaves through shared memory, in chunks that are as high as an instruction and one span wide, or as the tile. Where the last one would
+  // reach beyond the tile, it starts earlier and writes some columns once more. If D is column-major, a chunk has all columns.
+  static constexpr bool row_major = major_d == PTXMMA_MAJORNESS_K;
+  static constexpr int chunk = row_major ? min_of(columns, SPAN / int(sizeof(Output))) : columns, chunks = ceil_div(columns, chunk);
+  using D = ptxmma::shared_tile<Result, major_d, row_major ? swizzle_of(chunk * sizeof(Output)) : SWIZZLE, Multiply::m, chunk>;
+
+  // With two buffers for chunks, TMA reads one while the other is filled. Consumers that take turns write in turn, too, and share them.
+  static constexpr int buffers = 2, writers = sharers;
 
   struct Shared {
-    static constexpr int stages = (SHARED_BYTES - 1024 - CONSUMERS * D::bytes) / sizeof(Stage);
+    static constexpr int stages = (SHARED_BYTES - 1024 - writers * buffers * D::bytes) / sizeof(Stage);
     Stage ring[stages];
-    alignas(D::alignment) unsigned char d[CONSUMERS][D::bytes];
+    alignas(D::alignment) unsigned char d[writers][buffers][D::bytes];
     uint64_t full[stages], empty[stages], loaded[CONSUMERS];
+    int finished[CONSUMERS];
   };
 
   const Arguments<Source, Scalar>& arguments;
   Shared& shared;
   int rank = blockIdx.x % CLUSTER, cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-  int down = ceil_div(arguments.m, CLUSTER * rows), across = ceil_div(arguments.n, columns), steps = ceil_div(arguments.k, Operands::depth);
+  int down = ceil_div(arguments.m, CLUSTER * rows), across = ceil_div(arguments.n, columns), tiles = down * across;
+  int stages_along_k = ceil_div(arguments.k, Operands::depth), split = ceil_div(stages_along_k, arguments.splits);
+
+  // A turn is a tile of D, or a split of one: the first splits of all tiles come first. The last split of a tile may be shorter.
+  __device__ __forceinline__ int first_step(int turn) const { return turn / tiles * split; }
+  __device__ __forceinline__ int steps(int turn) const { return min(split, stages_along_k - first_step(turn)); }
 
   // The row and the column of D where a tile begins. Clusters take the tiles down a band of a few rows, then one column to the right, and
   // so on. The tiles in work at a time form a rectangle, as square as can be, and what they read stays in L2.
@@ -123,9 +157,10 @@ struct Gemm {
 
   __device__ __forceinline__ void produce() {
     Ring<Shared::stages> ring;
-    for (int tile = cluster; tile < down * across; tile += clusters) {
-      const auto [row, column] = corner(tile);
-      for (int step = 0; step < steps; ++step, ring.next()) {
+    for (int turn = cluster; turn < tiles * arguments.splits; turn += clusters) {
+      const auto [row, column] = corner(turn % tiles);
+      const int first = first_step(turn), end = first + steps(turn);
+      for (int step = first; step < end; ++step, ring.next()) {
         uint64_t* full = &shared.full[ring.stage];
         wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
         ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{Operands::bytes});
@@ -154,7 +189,7 @@ struct Gemm {
 
   // Multiplies a tile, or the consumer's part of it. `empty` are the barriers of the block that this thread tells.
   __device__ __forceinline__ void multiply(
-      typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, uint64_t* empty, int consumer, int thread) {
+      typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, int steps, uint64_t* empty, int consumer, int thread) {
     const int row = together ? consumer * parts * Multiply::m : 0;
     int previous = 0, step = 0;
     typename Operands::Registers registers[Operands::sets];
@@ -186,13 +221,13 @@ struct Gemm {
   __device__ __forceinline__ void write(
       typename Sums::type& sums, int left, int done, int row, int column, int consumer, int thread, uint32_t parity) {
     const Scalar beta = arguments.beta;
-    unsigned char* buffer = shared.d[consumer];
+    unsigned char* buffer = shared.d[consumer % writers][parity % buffers];
     uint64_t* loaded = &shared.loaded[consumer];
     if (thread == 0) {
-      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // TMA has read what the buffer held before
+      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<buffers - 1>());  // TMA has read what the buffer held before
       if (beta != 0) {
         ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, loaded, D::bytes);
-        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, buffer, &arguments.c, {column, row}, loaded);
+        load<D, false>(arguments.c, buffer, row, column, rank, loaded);
       }
     }
     hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
@@ -218,8 +253,62 @@ struct Gemm {
     ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
     hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
     if (thread == 0) {
-      ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &arguments.d, {column, row}, buffer);
+      store<D>(arguments.d, buffer, row, column);
       ptx::cp_async_bulk_commit_group();
+    }
+  }
+
+  // Leaves the sums of a split in memory. The last of a tile's splits adds them up, always in the same order, and returns true.
+  __device__ __forceinline__ bool add_splits(typename Sums::type (&sums)[parts], int turn, int consumer, int thread) {
+    constexpr int registers = sizeof sums[0] / sizeof(Scalar);
+    constexpr int stride = WARPGROUP * registers * parts;  // numbers of a consumer
+    const int share = (turn % tiles * CLUSTER + rank) * sharers + (together ? consumer : 0), shares = tiles * CLUSTER * sharers;
+    const auto place = [&](int split) { return arguments.sums + (int64_t(split) * shares + share) * stride + thread; };
+    Scalar* mine = place(turn / tiles);
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+#pragma unroll
+      for (int i = 0; i < registers; ++i) __stcg(mine + (p * registers + i) * WARPGROUP, sums[p][i]);
+    }
+    __threadfence();
+    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);  // all have written
+    if (thread == 0) shared.finished[consumer] = atomicAdd(&arguments.finished[share], 1);
+    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    if (shared.finished[consumer] != arguments.splits - 1) return false;
+    __threadfence();
+    if (thread == 0) arguments.finished[share] = 0;
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+#pragma unroll
+      for (int i = 0; i < registers; ++i) sums[p][i] = __ldcg(place(0) + (p * registers + i) * WARPGROUP);
+    }
+    for (int split = 1; split < arguments.splits; ++split) {
+#pragma unroll
+      for (int p = 0; p < parts; ++p) {
+#pragma unroll
+        for (int i = 0; i < registers; ++i) sums[p][i] += __ldcg(place(split) + (p * registers + i) * WARPGROUP);
+      }
+    }
+    return true;
+  }
+
+  __device__ __forceinline__ void write_tile(typename Sums::type (&sums)[parts], int turn, int consumer, int thread, uint32_t& parity) {
+    if (arguments.alpha != 1) {
+#pragma unroll
+      for (auto& registers : sums) {
+#pragma unroll
+        for (Scalar& sum : registers) sum *= arguments.alpha;
+      }
+    }
+    const auto [row, column] = corner(turn % tiles);
+    const int top = row + (together ? consumer * parts * Multiply::m : 0);
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+#pragma unroll
+      for (int i = 0; i < chunks; ++i, parity ^= 1) {
+        const int done = i * chunk, left = done + chunk < columns ? done : columns - chunk;
+        write(sums[p], left, done, top + p * Multiply::m, column + left, consumer, thread, parity);
+      }
     }
   }
 
@@ -230,33 +319,24 @@ struct Gemm {
     uint32_t parity = 0;
     if (!together && consumer == 1) {
       hopper::barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
-      ring.skip(steps);
+      hopper::barrier_arrive(WRITE, CONSUMERS * WARPGROUP);
+      ring.skip(steps(cluster));
     }
-    for (int tile = cluster + (together ? 0 : consumer * clusters); tile < down * across; tile += CONSUMERS / sharers * clusters) {
+    for (int turn = cluster + (together ? 0 : consumer * clusters); turn < tiles * arguments.splits; turn += CONSUMERS / sharers * clusters) {
       if constexpr (!together) hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
-      multiply(sums, ring, empty, consumer, thread);
-      if constexpr (!together) ring.skip(steps);
+      multiply(sums, ring, steps(turn), empty, consumer, thread);
+      if constexpr (!together) ring.skip(steps(turn + clusters));  // the other's turn
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
 
-      if (arguments.alpha != 1) {
-#pragma unroll
-        for (auto& registers : sums) {
-#pragma unroll
-          for (Scalar& sum : registers) sum *= arguments.alpha;
-        }
-      }
-      const auto [row, column] = corner(tile);
-      const int top = row + (together ? consumer * parts * Multiply::m : 0);
-#pragma unroll
-      for (int p = 0; p < parts; ++p) {
-#pragma unroll
-        for (int i = 0; i < chunks; ++i, parity ^= 1) {
-          const int done = i * chunk, left = done + chunk < columns ? done : columns - chunk;
-          write(sums[p], left, done, top + p * Multiply::m, column + left, consumer, thread, parity);
-        }
+      const bool whole = !may_split || arguments.splits == 1 || add_splits(sums, turn, consumer, thread);
+      if constexpr (!together) hopper::barrier_sync(WRITE + consumer, CONSUMERS * WARPGROUP);
+      if (whole) write_tile(sums, turn, consumer, thread, parity);
+      if constexpr (!together) {
+        if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // the buffers are the other's now
+        hopper::barrier_arrive(WRITE + 1 - consumer, CONSUMERS * WARPGROUP);
       }
     }
     if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it

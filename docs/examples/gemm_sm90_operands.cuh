@@ -29,7 +29,7 @@ struct Dense {
   using Input = storage<Element>;
   using Multiply = ptxmma::wgmma<ptxmma::shape<64, tile_columns>, Accumulator<Element>, Element, Element>;
   static constexpr int rows = tile_rows, columns = tile_columns, depth = SPAN / sizeof(Input);
-  static constexpr int extra = 8;
+  static constexpr int extra = 24;
   using A = typename Multiply::template a_tile<major_a, SWIZZLE, rows, depth>;
   using B = typename Multiply::template b_tile<major_b, SWIZZLE, columns, depth>;
   static constexpr uint32_t bytes = A::bytes + B::bytes;

@@ -27,10 +27,29 @@ cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k) {
   return make_tensor_map<Tile>(map, matrix.data, size, pitch, box);
 }
 
-// What all plans share: an operation that is prepared once, for matrices at these addresses, and may be launched often.
+// The cheapest of some choices; of equal ones the first.
+template <class Choice>
+struct Best {
+  double cost = 0;
+  Choice choice = nullptr;
+  void consider(double other_cost, Choice other) {
+    if (choice != nullptr && cost <= other_cost) return;
+    cost = other_cost;
+    choice = other;
+  }
+};
+
+// What all plans share: an operation that is prepared once, for matrices at these addresses, and may be launched often; one launch at a time.
 template <class Source, class Scalar>
 class Launch {
  public:
+  Launch() = default;
+  Launch(const Launch&) = delete;
+  ~Launch() {
+    cudaFree(arguments_.sums);
+    cudaFree(arguments_.finished);
+  }
+
   cudaError_t launch(cudaStream_t stream = nullptr) const {
     kernel_<<<blocks_, (1 + CONSUMERS) * WARPGROUP, shared_, stream>>>(arguments_);
     return cudaGetLastError();
@@ -42,7 +61,7 @@ class Launch {
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     clusters_ = multiprocessors / CLUSTER;
-    arguments_ = {{}, {}, {}, m, n, k, alpha, beta};
+    arguments_ = {{}, {}, {}, m, n, k, alpha, beta, 1, nullptr, nullptr};
     return status;
   }
 
@@ -51,62 +70,107 @@ class Launch {
     return ceil_div(arguments_.m, CLUSTER * G::rows) * ceil_div(arguments_.n, G::columns);
   }
 
-  // How long a kernel takes: the busiest cluster counts. A tile takes as long as its columns, and some more, whatever its width; where
-  // the consumers share it, nothing is multiplied while they write it. That takes longer in proportion where multiplying is faster.
+  // Into how many parts k is split, so that every cluster has work. Each has some stages at least, and there are
+  // few: the sums have to be added up.
   template <class G>
-  int cost() const {
-    const int extra = G::Operands::extra + (G::sharers == 1 ? 0 : 14 / int(sizeof(typename G::Operands::Input)));
-    return ceil_div(tiles<G>(), clusters_) * G::rows * (G::columns + extra);
+  int splits() const {
+    constexpr int fewest = 8, most = 8;
+    const int stages = ceil_div(arguments_.k, G::Operands::depth);
+    const int splits = !G::may_split ? 1 : std::max(1, std::min({clusters_ / tiles<G>(), stages / fewest, most}));
+    return ceil_div(stages, ceil_div(stages, splits));  // none is empty
+  }
+
+  // How long a kernel takes: the busiest cluster counts. A tile takes as long as its columns, and some more, whatever its width: more still
+  // where rows do not begin with a line of L2, since each row of a tile then takes one line more. Nor does it begin or end at once: where the
+  // consumers share a tile, nothing is multiplied while they write it.
+  template <class G>
+  double cost(bool aligned = true) const {
+    constexpr int bytes = sizeof(typename G::Operands::Input), drain = G::sharers == 1 ? 110 : 280;  // as many bytes along k
+    const int columns = G::columns + G::Operands::extra * (aligned ? 1 : 2), rounds = ceil_div(tiles<G>() * splits<G>(), clusters_);
+    return double(rounds) * G::rows * columns * (double(arguments_.k) / splits<G>() + drain / bytes);
   }
 
   template <class G, class T>
   cudaError_t use(Matrix<const T> c, Matrix<T> d) {
     kernel_ = kernel<G>;
     shared_ = sizeof(typename G::Shared);
-    blocks_ = CLUSTER * std::min(tiles<G>(), clusters_);
+    const int all = tiles<G>() * splits<G>(), shares = tiles<G>() * CLUSTER;
+    blocks_ = CLUSTER * std::min(all, clusters_);
+    arguments_.splits = splits<G>();
     cudaError_t status = describe<typename G::D>(arguments_.d, d, arguments_.m, arguments_.n);
     if (status == cudaSuccess && arguments_.beta != 0) status = describe<typename G::D>(arguments_.c, c, arguments_.m, arguments_.n);
     if (status == cudaSuccess) status = cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_);
+    if (arguments_.splits > 1) {
+      if (status == cudaSuccess) status = cudaMalloc(&arguments_.sums, size_t(all) * CLUSTER * G::rows * G::columns * sizeof(Scalar));
+      if (status == cudaSuccess) status = cudaMalloc(&arguments_.finished, shares * sizeof(int));
+      if (status == cudaSuccess) status = cudaMemset(arguments_.finished, 0, shares * sizeof(int));
+    }
     return status;
   }
 
-  Arguments<Source, Scalar> arguments_;
+  Arguments<Source, Scalar> arguments_ = {};
 
  private:
   void (*kernel_)(Arguments<Source, Scalar>) = nullptr;
   int shared_ = 0, blocks_ = 0, clusters_ = 0;
 };
 
-template <class Element, class Result, ptxmma_majorness major_a, ptxmma_majorness major_b, From from, int width>
-using DenseGemm = Gemm<Dense<Element, major_a, major_b, 128, width, from>, Result, false>;
-
 // D = alpha * A * B + beta * C with dense matrices. C is not read if beta is 0. C and D may be the same matrix. Rows of D are written in
 // whole units of 16 bytes.
 template <class Element, class Result, ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K,
           From from = From::SHARED>
-class Plan : public Launch<typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Source,
-                           typename DenseGemm<Element, Result, major_a, major_b, from, 176>::Scalar> {
-  using Wide = DenseGemm<Element, Result, major_a, major_b, from, from == From::SHARED ? 192 : 144>;  // A takes registers, too
-  using Medium = DenseGemm<Element, Result, major_a, major_b, from, 176>;
-  using Narrow = DenseGemm<Element, Result, major_a, major_b, from, 128>;
+class Plan : public Launch<DenseSource, typename Dense<Element, major_a, major_b, 128, 128, from>::Multiply::d::register_type> {
+  template <int width, bool together = false>
+  using Tiles = Gemm<Dense<Element, major_a, major_b, 128, width, from>, Result, together>;
+  // For few rows: D is the transpose of a product of B's columns by A's rows, which may be fewer than a warpgroup multiplies from the left.
+  template <int width>
+  using Flat = Gemm<Dense<Element, major_b, major_a, 64, width, From::SHARED>, Result, false, PTXMMA_MAJORNESS_MN>;
   using Input = storage<Element>;
   using Output = storage<Result>;
+  using A = Matrix<const Input>;
+  using C = Matrix<const Output>;
 
  public:
-  using Scalar = typename Wide::Scalar;
+  using Scalar = typename Tiles<128>::Scalar;
 
-  cudaError_t prepare(int m, int n, int k, Scalar alpha, Matrix<const Input> a, Matrix<const Input> b, Scalar beta, Matrix<const Output> c,
-                      Matrix<Output> d) {
+  cudaError_t prepare(int m, int n, int k, Scalar alpha, A a, A b, Scalar beta, C c, Matrix<Output> d) {
+    if constexpr (from == From::SHARED) {
+      if (m <= 128) {
+        const cudaError_t status = this->begin(n, m, k, alpha, beta);
+        if (status != cudaSuccess) return status;
+        if constexpr (major_a == PTXMMA_MAJORNESS_K) {  // where its columns are neighbours, a block's half of a tile is at least a span wide
+          if (m <= 16) return choose<Flat<16>>(b, a, c, d);
+          if (m <= 32) return choose<Flat<32>>(b, a, c, d);
+          if (m <= 64) return choose<Flat<64>>(b, a, c, d);
+        }
+        return choose<Flat<128>>(b, a, c, d);
+      }
+    }
     const cudaError_t status = this->begin(m, n, k, alpha, beta);
     if (status != cudaSuccess) return status;
-    const int wide = this->template cost<Wide>(), medium = this->template cost<Medium>(), narrow = this->template cost<Narrow>();
-    if (medium <= wide && medium <= narrow) return choose<Medium>(a, b, c, d);
-    return wide <= narrow ? choose<Wide>(a, b, c, d) : choose<Narrow>(a, b, c, d);
+    constexpr int line = 128;  // bytes
+    const bool aligned = a.pitch * sizeof(Input) % line == 0 && b.pitch * sizeof(Input) % line == 0;
+    constexpr int wide = from == From::SHARED ? 192 : 144;  // A takes registers, too
+    Best<Choose> best;
+    consider<Tiles<wide>>(best, aligned);
+    consider<Tiles<176>>(best, aligned);
+    consider<Tiles<128>>(best, aligned);
+    if constexpr (from == From::SHARED) {
+      consider<Tiles<256, true>>(best, aligned);
+    }
+    return (this->*best.choice)(a, b, c, d);
   }
 
  protected:
+  using Choose = cudaError_t (Plan::*)(A, A, C, Matrix<Output>);
+
   template <class G>
-  cudaError_t choose(Matrix<const Input> a, Matrix<const Input> b, Matrix<const Output> c, Matrix<Output> d) {
+  void consider(Best<Choose>& best, bool aligned) const {
+    best.consider(this->template cost<G>(aligned), &Plan::template choose<G>);
+  }
+
+  template <class G>
+  cudaError_t choose(A a, A b, C c, Matrix<Output> d) {
     auto& arguments = this->arguments_;
     cudaError_t status = describe<typename G::Operands::A>(arguments.source.a, a, arguments.m, arguments.k);
     if (status == cudaSuccess) status = describe<typename G::Operands::B, CLUSTER>(arguments.source.b, b, arguments.n, arguments.k);

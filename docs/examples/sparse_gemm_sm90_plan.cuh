@@ -64,33 +64,38 @@ class Weights {
   uint32_t* metadata_ = nullptr;
 };
 
-template <class Element, class Result, ptxmma_majorness major_b, int width, bool together = false>
-using SparseGemm = Gemm<Sparse<Element, major_b, 128, width>, Result, together>;
-
 // D = alpha * A * B + beta * C with compressed weights as A, which outlive the plan. B is k x n, row-major or column-major.
 template <class Element, class Result, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K>
 class SparsePlan : public Launch<SparseSource, float> {
-  using Shared = SparseGemm<Element, Result, major_b, 256, true>;
-  using Wide = SparseGemm<Element, Result, major_b, sizeof(storage<Element>) == 1 ? 176 : 192>;  // metadata takes registers, too
-  using Medium = SparseGemm<Element, Result, major_b, 176>;
-  using Narrow = SparseGemm<Element, Result, major_b, 128>;
+  template <int rows, int width, bool together = false>
+  using Tiles = Gemm<Sparse<Element, major_b, rows, width>, Result, together>;
   using Input = storage<Element>;
   using Output = storage<Result>;
+  using B = Matrix<const Input>;
+  using C = Matrix<const Output>;
 
  public:
-  cudaError_t prepare(const Weights<Element>& a, int n, float alpha, Matrix<const Input> b, float beta, Matrix<const Output> c,
-                      Matrix<Output> d) {
+  cudaError_t prepare(const Weights<Element>& a, int n, float alpha, B b, float beta, C c, Matrix<Output> d) {
     const cudaError_t status = begin(a.m(), n, a.k(), alpha, beta);
     if (status != cudaSuccess) return status;
-    const int shared = cost<Shared>(), wide = cost<Wide>(), medium = cost<Medium>(), narrow = cost<Narrow>();
-    if (shared < wide && shared < medium && shared < narrow) return choose<Shared>(a, b, c, d);
-    if (medium <= wide && medium <= narrow) return choose<Medium>(a, b, c, d);
-    return wide <= narrow ? choose<Wide>(a, b, c, d) : choose<Narrow>(a, b, c, d);
+    if constexpr (major_b == PTXMMA_MAJORNESS_K) {  // where its columns are neighbours, a block's half of a tile is at least a span wide
+      if (n <= 16) return choose<Tiles<64, 16>>(a, b, c, d);
+      if (n <= 32) return choose<Tiles<64, 32>>(a, b, c, d);
+      if (n <= 64) return choose<Tiles<64, 64>>(a, b, c, d);
+    }
+    if (n <= 128) return choose<Tiles<64, 128>>(a, b, c, d);
+    constexpr int wide = sizeof(Input) == 1 ? 176 : 192;  // metadata takes registers, too
+    Best<cudaError_t (SparsePlan::*)(const Weights<Element>&, B, C, Matrix<Output>)> best;
+    best.consider(cost<Tiles<128, 256, true>>(), &SparsePlan::choose<Tiles<128, 256, true>>);
+    best.consider(cost<Tiles<128, wide>>(), &SparsePlan::choose<Tiles<128, wide>>);
+    best.consider(cost<Tiles<128, 176>>(), &SparsePlan::choose<Tiles<128, 176>>);
+    best.consider(cost<Tiles<128, 128>>(), &SparsePlan::choose<Tiles<128, 128>>);
+    return (this->*best.choice)(a, b, c, d);
   }
 
  protected:
   template <class G>
-  cudaError_t choose(const Weights<Element>& a, Matrix<const Input> b, Matrix<const Output> c, Matrix<Output> d) {
+  cudaError_t choose(const Weights<Element>& a, B b, C c, Matrix<Output> d) {
     SparseSource& source = arguments_.source;
     source.metadata = a.metadata();
     source.words = a.words();

@@ -8,45 +8,81 @@
 
 #include "timing.cuh"
 
-// One line of the table: our kernel is the first candidate, the default of what it is compared with the second.
-struct Row {
-  std::string kernel, types;
-  double to_default = 1, to_best = 1;
-  int count = 0;
-
-  // Measures the candidates in so many rounds, and prints. `work` is in operations.
-  void measure(const char* size, double work, std::vector<Candidate> candidates, int rounds) {
-    ::measure(candidates, 3, 1);
-    const float fastest = std::min_element(candidates.begin(), candidates.end(), [](auto& x, auto& y) { return x.median() < y.median(); })->median();
-    std::vector<Candidate> close;
-    for (Candidate& candidate : candidates) {
-      const bool first_two = &candidate - candidates.data() < 2;
-      if (first_two || candidate.median() < 1.2f * fastest) close.push_back({candidate.run, {}});  // the others cannot be the best
-    }
-    const unsigned clock = ::measure(close, rounds, 5);
-    const float ours = close[0].median(), theirs = close[1].median();
-    float best = theirs;
-    for (size_t i = 2; i < close.size(); ++i) best = std::min(best, close[i].median());
-    const double tera = 1e-9 * work;  // per ms
-    std::printf("%s,%s,%s,%.0f,%.0f,%.0f,%.3f,%.3f,%u\n", kernel.c_str(), types.c_str(), size, tera / ours, tera / theirs, tera / best,
-                theirs / ours, best / ours, clock);
-    std::fflush(stdout);
-    to_default *= theirs / ours;
-    to_best *= best / ours;
-    ++count;
-  }
-
-  // The line below the sizes.
-  void mean() const {
-    std::printf("%s,%s,geometric mean,,,,%.3f,%.3f,\n", kernel.c_str(), types.c_str(), std::pow(to_default, 1. / count),
-                std::pow(to_best, 1. / count));
-    std::fflush(stdout);
-  }
-};
-
 struct Size {
   int m, n, k;
   std::string text() const { return std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k); }
   double work() const { return 2. * m * n * k; }
 };
-const Size SIZES[] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}};
+// The geometric mean is of these.
+const Size SIZES[] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}, {2048, 4096, 7168}, {16384, 8192, 1024}};
+
+// Lines of the table for the sizes of one type: our kernel is the first candidate, the default of what it is compared with the second.
+class Rows {
+ public:
+  // `rounds`: sustained ones; there are five times as many short ones.
+  Rows(std::string kernel, std::string types, int rounds) : kernel_(kernel), types_(types), rounds_(rounds) {}
+
+  // Measures the candidates and prints a line for each way to measure. `work` is in operations.
+  void measure(const std::string& size, double work, std::vector<Candidate> candidates, bool in_mean) {
+    ::measure(candidates, 3, 1);
+    std::vector<Candidate> close = closest(candidates, 1.2f);
+    ::measure(close, 5 * rounds_, SHORT);
+    const auto brief = print(size, "short", work, close);
+    close = closest(close, 1.03f);
+    ::measure(close, rounds_, SUSTAINED);
+    const auto sustained = print(size, "sustained", work, close);
+    if (!in_mean) return;
+    short_.add(brief);
+    sustained_.add(sustained);
+  }
+
+  // The lines below the sizes.
+  void means() const {
+    for (const auto& [way, mean] : {std::pair{"short", &short_}, {"sustained", &sustained_}}) {
+      std::printf("%s,%s,geometric mean,%s,,,,%.3f,%.3f,,,,\n", kernel_.c_str(), types_.c_str(), way, std::pow(mean->to_default, 1. / mean->count),
+                  std::pow(mean->to_best, 1. / mean->count));
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  struct Ratios {
+    double to_default, to_best;
+  };
+  struct Mean {
+    double to_default = 1, to_best = 1;
+    int count = 0;
+    void add(Ratios ratios) {
+      to_default *= ratios.to_default;
+      to_best *= ratios.to_best;
+      ++count;
+    }
+  };
+
+  // The first two, and the others that may be the best.
+  static std::vector<Candidate> closest(const std::vector<Candidate>& candidates, float factor) {
+    float fastest = candidates[1].time();
+    for (size_t i = 1; i < candidates.size(); ++i) fastest = std::min(fastest, candidates[i].time());
+    std::vector<Candidate> close;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (i < 2 || candidates[i].time() < factor * fastest) close.push_back({candidates[i].run});
+    }
+    return close;
+  }
+
+  Ratios print(const std::string& size, const char* way, double work, const std::vector<Candidate>& candidates) const {
+    const Candidate &ours = candidates[0], &theirs = candidates[1];
+    const Candidate& best = *std::min_element(candidates.begin() + 1, candidates.end(), [](auto& x, auto& y) { return x.time() < y.time(); });
+    const double tera = 1e-9 * work;  // per ms
+    const Ratios ratios = {theirs.time() / ours.time(), best.time() / ours.time()};
+    std::printf("%s,%s,%s,%s,%.0f,%.0f,%.0f,%.3f,%.3f,%u,%u,%u,%u\n", kernel_.c_str(), types_.c_str(), size.c_str(), way, tera / ours.time(),
+                tera / theirs.time(), tera / best.time(), ratios.to_default, ratios.to_best, median(ours.megahertz), median(ours.watts),
+                median(best.megahertz), median(best.watts));
+    std::fflush(stdout);
+    return ratios;
+  }
+
+  std::string kernel_, types_;
+  int rounds_;
+  Mean short_, sustained_;
+};

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the benchmarks of the example kernels, runs those whose libraries are here, and prints one table with commas.
 #
-#   tests/gpu/bench.sh > docs/examples/speed.csv
+#   tests/gpu/bench.sh [ROUNDS] > docs/examples/speed.csv   # sustained rounds, 5 if not given; there are five times as many short ones
 #
 # It needs a Hopper GPU, nvcc and cuBLAS; cuSPARSELt and PyTorch (pip install torch brings both), and CUTLASS (CUTLASS: its include
 # directory). What is left out is said on standard error.
@@ -46,7 +46,7 @@ else
 fi
 wait
 
-echo "kernel,types,size,TFLOP/s,theirs,their best,ratio to theirs,ratio to their best,MHz"
-for program in "${programs[@]}"; do $program; done
+echo "kernel,types,size,way,TFLOP/s,theirs,their best,ratio to theirs,ratio to their best,MHz,W,MHz of their best,W of their best"
+for program in "${programs[@]}"; do $program "$@"; done
 toolkit=$(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed "s/, \(.*\)/,driver \1,CUDA $toolkit,$(date +%Y-%m-%d),,,,,/"
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed "s/, \(.*\)/,driver \1,CUDA $toolkit,$(date +%Y-%m-%d),,,,,,,,,/"

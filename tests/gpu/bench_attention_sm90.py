@@ -1,6 +1,6 @@
 """Times attention_sm90 against PyTorch's backends, in turn and in random order; prints a table with commas.
 
-The first argument is the library that nvcc makes of ``bench_attention_sm90.cu``, the second the number of rounds.
+The first argument is the library that nvcc makes of ``bench_attention_sm90.cu``, the second the number of sustained rounds.
 """
 
 from __future__ import annotations
@@ -10,36 +10,46 @@ import math
 import random
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from time import sleep
 
+import pynvml
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 _TOKENS, _HEADS, _HEAD = 16384, 16, 128
-_BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+#: FlashAttention-2 is what PyTorch calls flash.
+_BACKENDS = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+_ROWS = (512, 1024, 4096, 16384)
+#: Seconds of each candidate in a round, as ``timing.cuh`` has them.
+_WAYS = {"short": 5e-3, "sustained": 250e-3}
 
 
 def main() -> None:
     library = ctypes.CDLL(sys.argv[1])
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    pynvml.nvmlInit()
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
         for causal in (False, True):
-            ratios = []
-            for rows in (4096, 16384):
-                times, clock = _measure(library, name, dtype, causal, rows, rounds)
+            label = f"{name}{' causal' if causal else ''}"
+            ratios: dict[str, list[list[float]]] = {way: [] for way in _WAYS}
+            for rows in _ROWS:
                 work = 4 * _TOKENS * rows * _HEADS * _HEAD / (2 if causal else 1)
-                speeds = [work / times[one] * 1e-12 for one in ("ours", "flash", "cuDNN")]
-                ratios.append([speeds[0] / other for other in speeds[1:]])
-                label = f"{name}{' causal' if causal else ''}"
-                numbers = [*(f"{speed:.0f}" for speed in speeds), *(f"{ratio:.3f}" for ratio in ratios[-1]), f"{clock:.0f}"]
-                print("attention_sm90", label, f"{rows} rows", *numbers, sep=",", flush=True)
-            means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
-            print("attention_sm90", label, "geometric mean", "", "", "", *(f"{mean:.3f}" for mean in means), "", sep=",", flush=True)
+                candidates = _candidates(library, name, dtype, causal, rows)
+                for way, seconds in _WAYS.items():
+                    times, ours, best = _measure(candidates, seconds, rounds if way == "sustained" else 5 * rounds)
+                    speeds = [work / times[one] * 1e-12 for one in ("ours", *_BACKENDS)]
+                    ratios[way].append([speeds[0] / other for other in speeds[1:]])
+                    numbers = [*(f"{speed:.0f}" for speed in speeds), *(f"{ratio:.3f}" for ratio in ratios[way][-1]), *ours, *best]
+                    print("attention_sm90", label, f"{rows} rows", way, *numbers, sep=",", flush=True)
+            for way, columns in ratios.items():
+                means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*columns, strict=True)]
+                print(f"attention_sm90,{label},geometric mean,{way},,,,{','.join(f'{mean:.3f}' for mean in means)},,,,", flush=True)
 
 
-def _measure(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, rows: int, rounds: int) -> tuple[dict[str, float], float]:
-    """Median seconds of each implementation, and the clock in MHz while ours runs."""
+def _candidates(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, rows: int) -> dict[str, Callable[[], object]]:
+    """Ours and PyTorch's, on the same tensors; their results agree."""
     batch = _TOKENS // rows
     q, k, v = (torch.randn(batch, rows, _HEADS, _HEAD, device="cuda", dtype=dtype) for _ in range(3))
     ours = torch.empty_like(q)
@@ -70,28 +80,45 @@ def _measure(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, 
         difference = (theirs.transpose(1, 2).float() - ours.float()).abs().max().item()
         assert difference < 0.05, f"{other}: differs by {difference}"
 
-    def time(candidate: Callable[[], object], launches: int) -> float:
+    return candidates
+
+
+def _watts() -> float:
+    """The board's power at this moment, not the mean of the last second."""
+    handle = pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
+    return float(pynvml.nvmlDeviceGetFieldValues(handle, [pynvml.NVML_FI_DEV_POWER_INSTANT])[0].value.uiVal) / 1000
+
+
+def _measure(
+    candidates: Mapping[str, Callable[[], object]], seconds: float, rounds: int
+) -> tuple[dict[str, float], tuple[str, str], tuple[str, str]]:
+    """Return the median seconds of each, and clock (MHz) and power (W) while ours runs and while the best of the others does."""
+
+    def time(one: str, launches: int, read: bool = False) -> float:
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         start.record()
         for _ in range(launches):
-            candidate()
+            candidates[one]()
         stop.record()
+        while read and not stop.query():
+            clocks[one].append(torch.cuda.clock_rate())
+            watts[one].append(_watts())
+            sleep(0.01)
         stop.synchronize()
         return float(start.elapsed_time(stop)) * 1e-3 / launches
 
-    launches = {one: max(1, math.ceil(5e-3 / time(candidate, 2))) for one, candidate in candidates.items()}
-    times: dict[str, list[float]] = {one: [] for one in candidates}
-    clocks = []
+    times, clocks, watts = ({one: list[float]() for one in candidates} for _ in range(3))
+    launches = {one: max(1, math.ceil(seconds / time(one, 2))) for one in candidates}
     order = list(candidates)
     for _ in range(rounds):
         random.shuffle(order)
         for one in order:
-            time(candidates[one], launches[one])  # brings the clock to where this candidate's power leaves it
-            times[one].append(time(candidates[one], launches[one]))
-            if one == "ours":
-                run()
-                clocks.append(torch.cuda.clock_rate())  # while that runs
-    return {one: statistics.median(taken) for one, taken in times.items()}, statistics.median(clocks)
+            time(one, launches[one])  # brings the clock to where this candidate's power leaves it
+            times[one].append(time(one, launches[one], read=True))
+    medians = {one: statistics.median(taken) for one, taken in times.items()}
+    best = min(_BACKENDS, key=lambda one: medians[one])
+    ours, theirs = ((f"{statistics.median(clocks[one]):.0f}", f"{statistics.median(watts[one]):.0f}") for one in ("ours", best))
+    return medians, ours, theirs
 
 
 if __name__ == "__main__":

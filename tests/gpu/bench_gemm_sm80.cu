@@ -1,17 +1,13 @@
 // Times gemm_sm80 against other kernels that use mma.sync: those of cublasLt that are named after Ampere, and CUTLASS's (cutlass_sm80.cu).
-// Prints a table with commas.
-//
-// All of them run in one process, in an order that changes at random from round to round, a few milliseconds each; medians count. So they
-// share what the chip's clock does when it reaches the limit of its power.
+// The argument is the number of sustained rounds.
 #include <set>
 #include <string>
 
 #include <cublasLt.h>
 #include <cuda.h>
 
+#include "bench.cuh"
 #include "gemm_sm80_plan.cuh"
-#include "numbers.cuh"
-#include "timing.cuh"
 
 int cutlass_bf16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
 int cutlass_f16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
@@ -121,7 +117,8 @@ std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(cons
 }
 
 template <class Element>
-double bench(cublasLtHandle_t library, const char* name, int m, int n, int k, int rounds) {
+void bench(cublasLtHandle_t library, Rows& rows, Size size) {
+  const int m = size.m, n = size.n, k = size.k;
   using T = ptxmma::storage<Element>;
   DeviceArray<T> a(size_t(m) * k), b(size_t(n) * k), d(size_t(m) * n);
   DeviceArray<char> work(64 << 20);
@@ -154,43 +151,31 @@ double bench(cublasLtHandle_t library, const char* name, int m, int n, int k, in
     names.push_back("CUTLASS " + std::to_string(choice));
   }
 
-  // A few rounds tell which of each library is fastest; it is measured with care.
+  // A few rounds tell which of each library is fastest; it is measured with care. Without a kernel of cuBLAS, CUTLASS's is the default.
   measure(candidates, 3, 1, stream);
   const auto fastest = [&](size_t first, size_t last) {
     size_t best = first;
-    for (size_t i = first; i < last; ++i) best = candidates[i].median() < candidates[best].median() ? i : best;
+    for (size_t i = first; i < last; ++i) best = candidates[i].time() < candidates[best].time() ? i : best;
     return best;
   };
   const size_t cutlass = fastest(algorithms.size() + 1, candidates.size());
   const size_t cublas = algorithms.empty() ? cutlass : fastest(1, algorithms.size() + 1);
-  std::vector<Candidate> best = {candidates[0], candidates[cublas], candidates[cutlass]};
-  for (Candidate& candidate : best) candidate.times.clear();
-  const unsigned clock = measure(best, rounds, 5, stream);
-
-  const float ours = best[0].median(), of_cublas = best[1].median(), of_cutlass = best[2].median(), least = std::min(of_cublas, of_cutlass);
-  const double work_done = 2e-9 * m * n * k;
-  const std::string speed_of_cublas = algorithms.empty() ? "" : std::to_string(std::lround(work_done / of_cublas));
-  const std::string to_cublas = algorithms.empty() ? "" : std::to_string(of_cublas / ours).substr(0, 5);
-  std::printf("gemm_sm80,%s,%d x %d x %d,%.0f,%s,%.0f,%s,%.3f,%u\n", name, m, n, k, work_done / ours, speed_of_cublas.c_str(),
-              work_done / least, to_cublas.c_str(), least / ours, clock);
   std::fprintf(stderr, "%s, %s\n", names[cublas].c_str(), names[cutlass].c_str());
-  std::fflush(stdout);
+  rows.measure(size.text(), size.work(), {{candidates[0].run}, {candidates[cublas].run}, {candidates[cutlass].run}}, true);
   for (cublasLtMatrixLayout_t layout : {product.a, product.b, product.d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
   CHECK(cublasLtMatmulDescDestroy(product.operation));
   CHECK(cudaStreamDestroy(stream));
-  return least / ours;
 }
 
 template <class Element>
-void bench_all(cublasLtHandle_t library, const char* name, int rounds) {
-  double ratios = 1;
-  const int sizes[][3] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}};
-  for (const auto& size : sizes) ratios *= bench<Element>(library, name, size[0], size[1], size[2], rounds);
-  std::printf("gemm_sm80,%s,geometric mean,,,,,%.3f,\n", name, std::cbrt(ratios));
+void bench_all(cublasLtHandle_t library, const char* types, int rounds) {
+  Rows rows("gemm_sm80", types, rounds);
+  for (const Size& size : SIZES) bench<Element>(library, rows, size);
+  rows.means();
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
   CHECK(cuInit(0));
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));

@@ -1,4 +1,4 @@
-// Times gemm_sm90 against cuBLAS: its default, and the best of what cublasLt's heuristic offers. The argument is the number of rounds.
+// Times gemm_sm90 against cuBLAS: its default, and the best of what cublasLt's heuristic offers. The argument is the number of sustained rounds.
 #include <cublasLt.h>
 
 #include "bench.cuh"
@@ -30,14 +30,14 @@ struct Library<ptxmma::s8> {
 };
 
 template <class Element, class Result>
-void bench(cublasLtHandle_t library, Row& row, Size size, int rounds) {
+void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   const auto [m, n, k] = size;
   using In = storage<Element>;
   using Out = storage<Result>;
   using Scalar = typename gemm_sm90::Plan<Element, Result>::Scalar;
   DeviceArray<In> a(size_t(m) * k), b(size_t(n) * k);
   DeviceArray<Out> d(size_t(m) * n);
-  size_t work_size = 64 << 20;
+  size_t work_size = size_t(1) << 30;  // large: none of the offers is left out
   DeviceArray<char> work(work_size);
   fill_normal<<<1024, 256>>>(a.data, a.size, 1);
   fill_normal<<<1024, 256>>>(b.data, b.size, 2);
@@ -72,7 +72,7 @@ void bench(cublasLtHandle_t library, Row& row, Size size, int rounds) {
                                                  d.data, layout_d, &offers[i].algo, work.data, work_size, stream));
                           }});
   }
-  row.measure(size.text().c_str(), size.work(), candidates, rounds);
+  rows.measure(size.text(), size.work(), candidates, in_mean);
   CHECK(cublasLtMatmulPreferenceDestroy(preference));
   for (cublasLtMatrixLayout_t layout : {layout_a, layout_b, layout_d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
   CHECK(cublasLtMatmulDescDestroy(operation));
@@ -80,13 +80,17 @@ void bench(cublasLtHandle_t library, Row& row, Size size, int rounds) {
 
 template <class Element, class Result>
 void bench_all(cublasLtHandle_t library, const char* types, int rounds) {
-  Row row{"gemm_sm90", types};
-  for (const Size& size : SIZES) bench<Element, Result>(library, row, size, rounds);
-  row.mean();
+  Rows rows("gemm_sm90", types, rounds);
+  for (const Size& size : SIZES) bench<Element, Result>(library, rows, size, true);
+  rows.means();
+  // Rows that do not begin with a line of L2; few rows.
+  constexpr int units = 16 / sizeof(storage<Element>);  // a row is a multiple of 16 bytes
+  bench<Element, Result>(library, rows, {4096, 4096, 4096 + units}, false);
+  for (const int m : {1, 16, 64, 128}) bench<Element, Result>(library, rows, {m, 8192, 8192}, false);
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));
   bench_all<ptxmma::bf16, ptxmma::bf16>(library, "bf16", rounds);

@@ -1,5 +1,5 @@
 // Times sparse_gemm_sm90 against cuSPARSELt: its default, and the best of all its algorithms and of its own search. The argument is the
-// number of rounds.
+// number of sustained rounds.
 #include <cusparseLt.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ struct Algorithm {
 };
 
 template <class Element, class Result>
-void bench(cusparseLtHandle_t* library, Row& row, Size size, int rounds) {
+void bench(cusparseLtHandle_t* library, Rows& rows, const char* types, Size size, bool in_mean) {
   const auto [m, n, k] = size;
   using In = storage<Element>;
   using Out = storage<Result>;
@@ -78,19 +78,20 @@ void bench(cusparseLtHandle_t* library, Row& row, Size size, int rounds) {
   for (int id = 0; id < last; ++id) add(id);
   add(-1);
   CHECK(cusparseLtMatmulSearch(library, &algorithms.back()->plan, &one, compressed.data, b.data, &zero, d.data, d.data, work.data, nullptr, 0));
-  std::fprintf(stderr, "%s: %zu algorithms\n", row.types.c_str(), candidates.size() - 1);
-  row.measure(size.text().c_str(), size.work(), candidates, rounds);
+  std::fprintf(stderr, "%s: %zu algorithms\n", types, candidates.size() - 1);
+  rows.measure(size.text(), size.work(), candidates, in_mean);
 }
 
 template <class Element, class Result>
 void bench_all(cusparseLtHandle_t* library, const char* types, int rounds) {
-  Row row{"sparse_gemm_sm90", types};
-  for (const Size& size : SIZES) bench<Element, Result>(library, row, size, rounds);
-  row.mean();
+  Rows rows("sparse_gemm_sm90", types, rounds);
+  for (const Size& size : SIZES) bench<Element, Result>(library, rows, types, size, true);
+  rows.means();
+  for (const int n : {16, 64, 128}) bench<Element, Result>(library, rows, types, {8192, n, 8192}, false);  // few columns
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
   cusparseLtHandle_t library;
   CHECK(cusparseLtInit(&library));
   bench_all<ptxmma::f16, ptxmma::f16>(&library, "2:4 f16", rounds);

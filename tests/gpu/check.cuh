@@ -99,9 +99,11 @@ bool check_all(const char* name, int count, ptxmma_majorness major_a, ptxmma_maj
   const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   for (int i = 0; i < count; ++i) {
     // The first sizes are a whole number of tiles, less than one, and more than the chip computes at a time.
-    const int m = i == 0 ? 512 : i == 1 ? 1 : i == 2 ? 3000 : between(1, 700);
-    const int n = i == 0 ? 352 : i == 1 ? 8 : i == 2 ? 5000 : between(1, 1000);
-    const int k = i == 0 ? 256 : i == 1 ? 1 : between(1, 900);
+    // Some have few rows or few columns, and are long along k.
+    const bool few_rows = i % 4 == 3, few_columns = i % 8 == 6;
+    const int m = i == 0 ? 512 : i == 1 ? 1 : i == 2 ? 3000 : between(1, few_rows ? 128 : 700);
+    const int n = i == 0 ? 352 : i == 1 ? 8 : i == 2 ? 5000 : between(1, few_columns ? 128 : 1000);
+    const int k = i == 0 ? 256 : i == 1 ? 1 : between(1, few_rows || few_columns ? 6000 : 900);
     const bool integers = i % 2 == 0 || std::is_same_v<Element, ptxmma::s8>;
     const float alpha = i % 3 == 0 ? 2 : integers ? 1 : 0.75f, beta = i % 4 < 2 ? 0 : i % 4 == 2 ? -1 : 2;
     if (!check<Element, Result, sparse>({m, n, k, i % 5 == 4, integers, alpha, beta, uint64_t(i)}, major_a, major_b, multiply)) {

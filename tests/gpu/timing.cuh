@@ -1,11 +1,12 @@
-// Times several ways to do a thing in one process, in an order that changes at random from round to round, a few milliseconds each; medians
-// count. So they share what the chip's clock does when it reaches the limit of its power.
+// Times several ways to do a thing in one process, in an order that changes at random from round to round; medians count. Each is first run for
+// as long as it is then timed, so that the chip's clock is where this candidate's power leaves it.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -13,48 +14,59 @@
 #include "clock.cuh"
 #include "numbers.cuh"
 
+// The chip is at the limit of its power for tens of milliseconds before the clock settles: SHORT ends before, SUSTAINED begins after.
+constexpr float SHORT = 5, SUSTAINED = 250;  // ms
+
+template <class T>
+T median(std::vector<T> values) {
+  if (values.empty()) return T();
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
 struct Candidate {
   std::function<void(cudaStream_t)> run;
-  std::vector<float> times = {};  // ms
-  float median() {
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    return times[times.size() / 2];
-  }
+  std::vector<float> times = {};                  // ms
+  std::vector<unsigned> megahertz = {}, watts = {};  // read while it runs
+  float time() const { return median(times); }
 };
 
-// The result is the clock while the first of them runs, in MHz.
-inline unsigned measure(std::vector<Candidate>& candidates, int rounds, float ms, cudaStream_t stream = nullptr) {
+inline void measure(std::vector<Candidate>& candidates, int rounds, float ms, cudaStream_t stream = nullptr) {
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
   static const Clock clock;
-  std::vector<unsigned> clocks;
-  const auto time = [&](const Candidate& candidate, int launches) {
+  const auto time = [&](Candidate& candidate, int launches, bool read) {
     CHECK(cudaEventRecord(start, stream));
     for (int i = 0; i < launches; ++i) candidate.run(stream);
     CHECK(cudaEventRecord(stop, stream));
-    if (&candidate == &candidates[0]) clocks.push_back(clock.megahertz());
+    while (read && cudaEventQuery(stop) == cudaErrorNotReady) {
+      candidate.megahertz.push_back(clock.megahertz());
+      candidate.watts.push_back(clock.watts());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     CHECK(cudaEventSynchronize(stop));
     float elapsed;
     CHECK(cudaEventElapsedTime(&elapsed, start, stop));
     return elapsed / launches;
   };
   std::vector<int> launches, order(candidates.size());
-  for (const Candidate& candidate : candidates) {
-    time(candidate, 1);
-    launches.push_back(std::max(1, static_cast<int>(ms / time(candidate, 2))));
+  for (Candidate& candidate : candidates) {
+    candidate.times.clear();
+    candidate.megahertz.clear();
+    candidate.watts.clear();
+    time(candidate, 1, false);
+    launches.push_back(std::max(1, static_cast<int>(ms / time(candidate, 2, false))));
   }
   std::iota(order.begin(), order.end(), 0);
-  std::mt19937 random(1);
+  static std::mt19937 random(1);
   for (int round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const int i : order) {
-      time(candidates[i], launches[i]);  // brings the clock to where this candidate's power leaves it
-      candidates[i].times.push_back(time(candidates[i], launches[i]));
+      time(candidates[i], launches[i], false);
+      candidates[i].times.push_back(time(candidates[i], launches[i], true));
     }
   }
   CHECK(cudaEventDestroy(start));
   CHECK(cudaEventDestroy(stop));
-  std::nth_element(clocks.begin(), clocks.begin() + clocks.size() / 2, clocks.end());
-  return clocks[clocks.size() / 2];
 }
