@@ -99,11 +99,22 @@ def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("ring", [_RING, _MASKED])
 def test_the_places_of_a_ring_are_apart_from_the_next_array(ring: str) -> None:
     """Four places from the start of the variable: the fifth belongs to another array, on which nothing arrives."""
-    first = "mbarrier.init.shared.b64 [bars+32], 1;"
+    more = "mbarrier.init.shared.b64 [bars+16], 1; mbarrier.init.shared.b64 [bars+24], 1;"
+    first = f"{more} mbarrier.init.shared.b64 [bars+32], 1;"
     used = (ring, "mbarrier.arrive.shared.b64 _, [%r5];", "mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;", "@%p1 bra loop;")
     wait = "last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+{}], 0; @!%p1 bra last;"
     assert messages(first, *used, wait.format(8)) == []
     assert messages(first, *used, wait.format(32)) == ["it waits for an mbarrier on which nothing arrives: no phase completes"]
+    uninitialised = first.replace("mbarrier.init.shared.b64 [bars+16], 1;", "")
+    assert messages(uninitialised, *used, wait.format(8)) == ["it waits for an mbarrier that the kernel does not initialise"]
+
+
+def test_a_register_that_holds_the_first_place_of_an_array_or_another() -> None:
+    peeled = ("mov.u32 %r8, 0; mov.u32 %r9, bars; loop: shl.b32 %r10, %r8, 3; add.s32 %r9, %r1, %r10; add.s32 %r11, %r8, 1;",)
+    ring = (*peeled, "setp.eq.s32 %p2, %r11, 2; selp.b32 %r8, 0, %r11, %p2;")
+    wait = "mbarrier.try_wait.parity.shared.b64 %p1, [%r9], 0; @!%p1 bra loop;"
+    assert messages(*ring, "mbarrier.arrive.shared.b64 _, [%r9];", wait) == []
+    assert messages(*ring, wait) == ["it waits for an mbarrier on which nothing arrives: no phase completes"]
 
 
 def test_a_kernel_says_once_what_is_not_followed() -> None:

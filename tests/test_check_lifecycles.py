@@ -228,8 +228,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (
             *_ONE_WARP,
             "@%p3 bra wait;",
-            _PRODUCT,
-            _COMMIT,
+            f"elect.sync %r14|%p6, -1; @%p6 {_PRODUCT} @%p6 {_COMMIT}",
             "bra on1;",
             "wait:",
             _POLL,

@@ -34,6 +34,7 @@ def test_a_rule_lives_in_one_module() -> None:
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.needs}
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.counts}
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.phases}
+    in_spec |= {pool.rule for protocol in protocols for pool in protocol.pools}
     codes = [code for finder in FINDERS for code in finder.RULES]
     assert sorted(codes) == [*RULES]
     for finder in FINDERS:

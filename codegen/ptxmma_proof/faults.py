@@ -146,6 +146,12 @@ def _inverted(arrives: bytes) -> Callable[[Module], bytes | None]:
     return put
 
 
+def _initialisations(module: Module) -> bytes | None:
+    """No instruction of the module initialises the mbarriers of one address, while others are: otherwise another kernel may do it."""
+    put = _unmatched(b"mbarrier.init")(module)
+    return put if put is not None and b"mbarrier.init" in put else None
+
+
 def _expectations(module: Module) -> bytes | None:
     """No instruction of the module expects bytes."""
     named = [use.offset for use in module.uses if b"expect_tx" in use.opcode]
@@ -229,7 +235,7 @@ FAULTS: Sequence[Fault] = (
     Fault("no wait for the mbarriers at one address that count bytes", "unmatched-mbarrier", _unmatched(*_WAITS, where=_FILLS)),
     Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
     Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
-    Fault("no mbarrier.init at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.init")),
+    Fault("no mbarrier.init at one address", "unmatched-mbarrier", _initialisations),
     Fault("the opposite parity at one address on which threads arrive", "endless-wait", _inverted(b"mbarrier.arrive")),
     Fault("the opposite parity at one address that counts bytes", "early-wait", _inverted(b"complete_tx")),
     Fault("no cp.async.bulk.wait_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_WAIT, b"", text))),

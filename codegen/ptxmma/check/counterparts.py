@@ -181,10 +181,16 @@ def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:
     named = {opcode for opcode in opcodes if is_named(need, opcode)}
     needed = {opcode for opcode in opcodes if any(starts(opcode, word.encode()) for word in need.needs)}
     partners = {use.place for use in uses if use.opcode in needed}
+    arrays = {use.place for use in uses if use.place is not None and use.place.step}
     lacking = set[Place]()
     for use in uses:
         if use.opcode in named and use.place is not None and use.place not in lacking:
             needs_none = need.unless and use.operand == need.unless.encode()
-            if not needs_none and not any(place is None or place.meets(use.place) for place in partners):
+            singles = need.each and not any(use.place.begins_in(other) for other in arrays)
+            met = [
+                any(place is None or place.meets(one) for place in partners) for one in (use.place.singles() if singles else [use.place])
+            ]
+            # An index may not reach the last places: one is missing only if a later one is not.
+            if not needs_none and (True not in met or not all(met[: len(met) - met[::-1].index(True)])):
                 lacking.add(use.place)
                 yield use

@@ -140,7 +140,8 @@ class Executions:
         """The remarks on instructions that more threads execute than are to."""
         text, warp = function.text, self._scopes["warp"]
         named = [issuer for issuer in self._once if any(word.encode() in text for word in issuer.instructions)]
-        if not named or _ALIGNED not in text:  # a kernel of a single thread has no instruction of a warp
+        # A kernel of a single thread has no instruction of a warp, and does not ask which thread it is.
+        if not named or _ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
             return
         count = thread_values.threads_of(text)
         together = paths.reached_together(paths.registers.masks(thread_values.INDEX, count).together)

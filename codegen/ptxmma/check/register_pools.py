@@ -27,7 +27,7 @@ _ROLES = (
 RULES: Mapping[str, Rule] = {
     "register-pool": Rule(
         "The registers that setmaxnreg asks for are there: those of all warps fit into what the thread block has at its launch.",
-        "setmaxnreg.inc waits until other warps have given up enough registers. It waits for ever if they do not. At launch, each "
+        "With setmaxnreg.inc, a warp waits until others have given up enough registers. It waits for ever if they do not. At launch, each "
         "thread has a multiple of 8 registers, and the thread block has no more than a multiprocessor does.",
         "Lower the number of setmaxnreg.inc or of setmaxnreg.dec, so that the sum over the warps fits.",
         _ROLES.format(80, 224),

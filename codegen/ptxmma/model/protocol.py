@@ -93,6 +93,7 @@ class Counterpart(Entry, frozen=True, kw_only=True):
     modifiers: tuple[Token, ...] = ()  # modifiers that they have, with or without more after "::"
     unless: Token = ""  # the operand after the object with which they need none: "1"
     needs: Annotated[tuple[Name, ...], SOME]  # the others, of which the kernel has one at least: ("mbarrier.arrive",)
+    each: bool = False  # whether each place of an array needs one, of which the instructions name any
     rule: Name  # the rule of the checker that the instructions break otherwise
     text: Text
     source: Source

@@ -65,6 +65,18 @@ class Place(NamedTuple):
     step: int = 0
     places: int = 1
 
+    def singles(self) -> list[Place]:
+        """The places one by one; all of them together where their number is not known."""
+        return (
+            [Place(self.variable, self.first + number * self.step) for number in range(self.places)]
+            if self.step and self.places
+            else [self]
+        )
+
+    def begins_in(self, other: Place) -> bool:
+        """Return whether its first place is a later one of the other's, so that its number of places is too large."""
+        return self.step == other.step and self.first > other.first and other.meets(Place(self.variable, self.first))
+
     def meets(self, other: Place) -> bool:
         """Return whether a place may be one of the other's."""
         if self.variable != other.variable:
@@ -145,7 +157,10 @@ class Addresses:
         if not writes or len(writes) > _MOST_WRITES or depth > _DEEPEST or any(place for _, place, _ in writes):
             return Sum({name: 1})
         sums = [self._written(name, opcode, rest, depth) for opcode, _, rest in writes]
-        return sums[0] if all(each == sums[0] for each in sums) else Sum({name: 1})
+        # The first place of an array, and a place with an index: the register may hold any place of the array.
+        widest = max(sums, key=lambda each: len(each.terms))
+        parts = (each.constant == widest.constant and each.terms.items() <= widest.terms.items() for each in sums)
+        return widest if all(parts) else Sum({name: 1})
 
     def _written(self, name: bytes, opcode: bytes, rest: bytes, depth: int) -> Sum:
         """The sum that an instruction writes into a register."""

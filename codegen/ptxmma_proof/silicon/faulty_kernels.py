@@ -46,6 +46,10 @@ _WGMMA = (
     "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
 )
 _DESCRIPTORS = "mov.b64 %rd2, 0x4000004000010000;\nmov.b64 %rd3, 0x4000004000010000;"
+_ROW = (
+    "shl.b32 %r5, %r0, 2;\nadd.s32 %r5, %r5, %r1;\nst.shared.u32 [%r5], %r3;\nbar.sync 0;\n"
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r3}}, [%r1+{}];"
+)
 _ROLES = (
     "setp.ge.u32 %p3, %r0, 128;\n@%p3 bra more;\nsetmaxnreg.dec.sync.aligned.u32 {};\nbra on;\n"
     "more:\nsetmaxnreg.inc.sync.aligned.u32 {};\non:\nbar.sync 0;"
@@ -93,8 +97,8 @@ PAIRS: Sequence[Pair] = (
     Pair(
         "misaligned_row",
         "alignment",
-        (_INIT, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r1+8];"),
-        (_INIT, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r1+16];"),
+        (_INIT, _ROW.format(8)),
+        (_INIT, _ROW.format(16)),
     ),
     Pair(
         "misaligned_copy",

@@ -220,7 +220,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                     pairing.needs,
                     titles={"on": "Instruction", "needs": "Needs one of", "text": "Otherwise"},
                     cells={"on": _named, "needs": lambda each: rest.codes(each.needs)},
-                    without=("modifiers", "unless", "rule"),
+                    without=("modifiers", "unless", "each", "rule"),
                 ),
                 "counts": struct_tables.table(
                     pairing.counts,
