@@ -239,8 +239,8 @@ class KernelPaths:
         for steps in self._steps(machine, objects):
             if not _may_go_wrong(machine, steps, self.ways, lambda _: ALL_THREADS):
                 continue
-            ways = _deciding(steps, self.ways, self._rank)
-            if _may_go_wrong(machine, steps, ways, self.registers.threads):
+            if _may_go_wrong(machine, steps, self.ways, self.registers.threads):
+                ways = _deciding(steps, self.ways, self._rank)
                 found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
         return found
 
@@ -258,11 +258,13 @@ class KernelPaths:
                         of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
                     elif any(each.of_all for each in machine.on(event.opcode)):
                         of_all.setdefault(number, []).append(event)
-        for events in of_objects.values():
-            if not self._happens_once(machine, events):
-                concerned = {number: [*events.get(number, ()), *of_all.get(number, ())] for number in (*events, *of_all)}
-                ordered = {number: sorted(each, key=lambda event: event.offset) for number, each in concerned.items()}
-                yield [[*machine.steps(self._text, ordered.get(number, ()))] for number in range(len(self.blocks))]
+        shared = {number: [*machine.steps(self._text, events)] for number, events in of_all.items()}
+        for own in of_objects.values():
+            if not self._happens_once(machine, own):
+                steps: list[list[_Step]] = [[] for _ in self.blocks]
+                for number in {*own, *shared}:
+                    steps[number] = sorted([*machine.steps(self._text, own.get(number, ())), *shared.get(number, ())])
+                yield steps
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
         """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
@@ -351,10 +353,14 @@ def _may_go_wrong(
         ways: the ways out of each block.
         threads_of: a mask of the threads in which a predicate may hold.
     """
+    first: _Held = (machine.life.start, 0)
     entered: list[dict[_Held, int]] = [{} for _ in steps]  # the threads in each state
-    entered[0][machine.life.start, 0] = ALL_THREADS
+    harmless = not any(each.rule and machine.life.start in each.states for each in machine.life.transitions)
+    # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
+    waiting = [number for number, each in enumerate(steps) if each] if harmless else [0]
+    for number in waiting:
+        entered[number][first] = ALL_THREADS
     most = _most_counted(steps)
-    waiting = [0]
     while waiting:
         number = waiting.pop()
         states = entered[number]
@@ -377,6 +383,8 @@ def _may_go_wrong(
                 if way.after < 0:
                     if threads & going and machine.is_wrong(held[0], EXIT):
                         return True
+                elif harmless and held == first:
+                    continue
                 elif threads & going & ~entered[way.after].get(held, 0):
                     entered[way.after][held] = entered[way.after].get(held, 0) | (threads & going)
                     waiting.append(way.after)

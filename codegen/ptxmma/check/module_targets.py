@@ -68,8 +68,11 @@ def of_guard(spec: Spec, guard: Guard, judged: Iterable[Judged]) -> Iterator[tup
         yield Remark(Token(statement.opcode, statement.start), "note", "architecture-guard", text), statement.opcode
 
 
-#: The directives, each with the version or the target that it names.
-_DIRECTIVE = re.compile(rb"(\.version)\s+(\d+\.\d+)|(\.target)\s+(?:\w+\s*,\s*)*(sm_\w+)")
+#: The directives, with the version or the target that they name; each pattern begins with letters, so that a search is fast.
+_DIRECTIVES = {
+    b".version": re.compile(rb"\.version\s+(\d+\.\d+)"),
+    b".target": re.compile(rb"\.target\s+(?:\w+\s*,\s*)*(sm_\w+)"),
+}
 
 
 class Headers:
@@ -89,9 +92,8 @@ class Headers:
         """The remarks on the directives in a text outside functions, each with the directive that it is about."""
         if function.name or b".target" not in function.text:
             return
-        matches = _DIRECTIVE.finditer(function.text)
         places = {
-            match[match.lastindex - 1]: Token(match[match.lastindex], match.start(match.lastindex)) for match in matches if match.lastindex
+            name: Token(match[1], match.start(1)) for name, pattern in _DIRECTIVES.items() for match in pattern.finditer(function.text)
         }
         version, target = function.module.version, self._targets.get(function.module.target)
         if version not in self._releases or len(places) < 2:

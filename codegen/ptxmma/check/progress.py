@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import functools
 import itertools
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -86,22 +87,23 @@ class Progress:
         self._last = {wait.block: wait for wait in sorted(waits.values())}
         self._outcomes = {number: outcomes for number in self._last if (outcomes := self._outcomes_of(number))}
         predicates = {predicate.lstrip(b"!") for each in ways for _, predicate, _ in each if predicate}
-        deciding = [name for name in predicates if self._is_told(name, 0)]
-        self._numbers = _Numbers(text, registers, [*names, *deciding], waits)
+        telling: dict[bytes, bool] = {}
+        for name in predicates:
+            self._is_told(name, telling, 0)
+        told = (name for name, tells in telling.items() if tells)
+        self._numbers = _Numbers(text, registers, {*_computed_from(registers, names), *told}, waits)
         self.entered, self.elected = [0] * len(blocks), [0] * len(blocks)
         self.entered[0] = ALL_THREADS
         self.open: set[int] = set()
+        self._ways_of = [[(way[0], way[1], *self._takers(way[1])) for way in each] for each in ways]
+        self._stopped = {0}  # blocks at whose ends threads wait
         self.let([])
 
     def let(self, waits: Iterable[int]) -> None:
         """Open some waits, and go on as far as the others let threads."""
         self.open.update(waits)
-        while True:
-            before = [*self.entered], [*self.elected]
-            self._go()
-            computed = self._numbers.compute(lambda place: self.is_reached(self.block_of(place)), self.open)
-            if not computed and before == (self.entered, self.elected):
-                return
+        while self._go() | self._numbers.compute(lambda place: self.is_reached(self.block_of(place)), self.open):
+            pass
 
     def block_of(self, place: int) -> int:
         """The number of the block at a place in the text."""
@@ -130,21 +132,30 @@ class Progress:
         numbers = self._numbers.of(name)
         return numbers is not None and holds not in numbers
 
-    def _go(self) -> None:
-        waiting = [number for number in range(len(self._blocks)) if self.is_reached(number)]
+    def _takers(self, predicate: bytes) -> tuple[int, bool]:
+        """A mask of the threads that take a way, and whether one thread of a warp at most does."""
+        return self._registers.threads(predicate), bool(predicate) and self._registers.is_elected(predicate)
+
+    def _go(self) -> bool:
+        """Go on from the blocks at whose ends threads wait, and return whether threads reach further blocks."""
+        waiting, self._stopped = [*self._stopped], set()
+        further = False
         while waiting:
             number = waiting.pop()
-            for after, predicate, _ in self._ways[number]:
-                if after < 0 or self._is_shut(number, predicate):
+            for after, predicate, threads, one in self._ways_of[number]:
+                if after < 0:
                     continue
-                threads = self._registers.threads(predicate)
-                one = bool(predicate) and self._registers.is_elected(predicate)
+                if self._is_shut(number, predicate):
+                    self._stopped.add(number)
+                    continue
                 every, few = self.entered[number] & threads, self.elected[number] & threads
                 every, few = (0, every | few) if one else (every, few)
                 if every & ~self.entered[after] or few & ~self.elected[after]:
                     self.entered[after] |= every
                     self.elected[after] |= few
                     waiting.append(after)
+                    further = True
+        return further
 
     def _outcomes_of(self, number: int) -> dict[bytes, bool]:
         """The values of registers at the end of a block that say that the wait which comes last in it has found its phase complete."""
@@ -160,16 +171,15 @@ class Progress:
                 known[target] = outcome
         return known
 
-    def _is_told(self, name: bytes, depth: int) -> bool:
-        """Return whether a register is computed from what a wait says, by few instructions."""
-        writes = self._registers.writes(name)
-        if depth > _DEEPEST:
-            return False
-        return any(
-            opcode.startswith(b"mbarrier.")
-            or (opcode.startswith(_CARRYING) and any(self._is_told(word, depth + 1) for word in words_of(operands)))
-            for opcode, _, operands in writes
-        )
+    def _is_told(self, name: bytes, telling: dict[bytes, bool], depth: int) -> bool:
+        """Return whether a register is computed from what a wait says, by few instructions; the answers are remembered."""
+        if name not in telling and depth <= _DEEPEST:
+            telling[name] = False  # for a value that is computed from itself
+            for opcode, _, operands in self._registers.writes(name):
+                words = words_of(operands) if opcode.startswith(_CARRYING) else []
+                told = [self._is_told(word, telling, depth + 1) for word in words]
+                telling[name] = telling[name] or True in told or opcode.startswith(b"mbarrier.")
+        return telling.get(name, False)
 
 
 def _carried(opcode: bytes, operands: bytes, known: Mapping[bytes, bool]) -> bool | None:
@@ -217,9 +227,10 @@ class _Numbers:
     def __init__(self, text: bytes, registers: Predicates, names: Iterable[bytes], waits: Container[int]) -> None:
         self._waits = waits
         self._sites: list[_Site] = []
-        self._active: list[_Site] = []
+        self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
+        self._shut: list[_Site] = []  # the reached waits that are shut
         self._known: dict[bytes, Numbers] = {}
-        for name in itertools.islice(_computed_from(registers, names), _MOST_REGISTERS):
+        for name in itertools.islice(sorted(names), _MOST_REGISTERS):
             sites = [*_sites(text, name)]
             if len(sites) == len(registers.writes(name)):
                 self._sites += sites
@@ -227,17 +238,21 @@ class _Numbers:
 
     def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
         """Compute what the reached instructions do, and return whether a register has further numbers."""
-        fresh = {site for site in self._sites if reached(site.offset)}
-        self._sites = [site for site in self._sites if site not in fresh]
-        self._active += sorted(fresh)
-        changed, again = False, True
-        while again:
-            again = False
-            for site in self._active:
-                before = self._known[site.name]
-                if before is not None and (after := self._joined(before, site, opened)) != before:
-                    self._known[site.name] = after
-                    again = changed = True
+        waiting = {site for site in self._sites if reached(site.offset)}
+        self._sites = [site for site in self._sites if site not in waiting]
+        for site in waiting:
+            for name in {*site.operands}:
+                self._readers.setdefault(name, []).append(site)
+        waiting |= {site for site in self._shut if site.offset in opened}
+        self._shut = [site for site in (*self._shut, *waiting) if site.offset in self._waits and site.offset not in opened]
+        changed = False
+        while waiting:
+            site = waiting.pop()
+            before = self._known[site.name]
+            if before is not None and (after := self._joined(before, site, opened)) != before:
+                self._known[site.name] = after
+                waiting.update(self._readers.get(site.name, ()))
+                changed = True
         return changed
 
     def of(self, operand: bytes) -> Numbers:
@@ -258,11 +273,18 @@ class _Numbers:
             operands[2:] = [_EITHER if each is None else each for each in operands[2:]]
         numbers = {*before}
         for chosen in itertools.product(*(each if each is not None else (None,) for each in operands)):
-            result = None if None in chosen else thread_values.result(site.opcode, [[number] for number in chosen if number is not None])
+            result = _result(site.opcode, chosen)
             if result is None:
                 return None
-            numbers.update(result)
+            numbers.add(result)
         return frozenset(numbers) if len(numbers) <= _MOST_NUMBERS else None
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _result(opcode: bytes, numbers: tuple[int | None, ...]) -> int | None:
+    """The number that an instruction computes; None where it is not known."""
+    result = None if None in numbers else thread_values.result(opcode, [[number] for number in numbers if number is not None])
+    return None if result is None else result[0]
 
 
 def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[bytes]:
