@@ -20,7 +20,7 @@ _EXAMPLES = paths.CHECKOUT / "docs" / "examples"
 _PROGRAM = """#include <cstddef>
 #include <cstdio>
 #include "gemm_sm100.cuh"
-#include "gemm_sm90_plan.cuh"
+#include "gemm_sm90_operands.cuh"
 template <class Tile>
 void print(const char* name, size_t start, uint32_t outer) {
   std::printf("\\"%s\\": {\\"start\\": %zu, \\"x\\": %u, \\"k\\": %u, ", name, start, +Tile::x, +Tile::k);
@@ -41,8 +41,8 @@ void print_stage(const char* family, int stages, uint32_t bytes, uint32_t outer_
   std::printf("}");
 }
 int main() {
-  using Hopper = gemm_sm90::DenseGemm<ptxmma::bf16, ptxmma::bf16, PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_K, gemm_sm90::From::SHARED, 176>;
-  using Dense = Hopper::Operands;
+  using Dense = gemm_sm90::Dense<ptxmma::bf16, PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_K, 128, 176, gemm_sm90::From::SHARED>;
+  using Hopper = gemm_sm90::Gemm<Dense, ptxmma::bf16, false>;
   using Part = Dense::B::share<gemm_sm90::CLUSTER>;
   std::printf("{\\"sm90\\": ");
   print_stage<Dense::A, Dense::B, Dense::Stage>("wgmma", Hopper::Shared::stages, Dense::bytes, Part::outer);
