@@ -22,6 +22,14 @@ _RING = (
     "selp.b32 %r3, 0, %r6, %p2;"
 )
 _MASKED = "mov.u32 %r3, 0; loop: add.s32 %r3, %r3, 8; and.b32 %r4, %r3, 24; add.s32 %r5, %r1, %r4;"
+#: What a division leaves, as compilers write it: in 32 and in 64 bits, and with its own instruction.
+_DIVIDED = (
+    "mov.u32 %r3, 0; loop: add.s32 %r3, %r3, 3; {} sub.s32 %r7, %r3, %r6; shl.b32 %r4, %r7, 3; add.s32 %r5, %r1, %r4;",
+    "mul.hi.u32 %r10, %r3, 1073741824; mul.lo.s32 %r6, %r10, 4;",
+    "mul.wide.u32 %rd1, %r3, 1073741824; shr.u64 %rd2, %rd1, 32; cvt.u32.u64 %r10, %rd2; mul.lo.s32 %r11, %r10, 4; mov.u32 %r6, %r11;",
+    "div.s32 %r10, %r3, 4; mul.lo.s32 %r6, %r10, 4;",
+)
+_REMAINDER = "mov.u32 %r3, 0; loop: add.s32 %r3, %r3, 3; rem.u32 %r7, %r3, 4; shl.b32 %r4, %r7, 3; add.s32 %r5, %r1, %r4;"
 _REMOTE = "mapa.shared::cluster.u32 %r9, %r8, 0; mbarrier.arrive.shared::cluster.b64 _, [%r9];"
 _OTHER = "ld.param.u32 %r7, [count];"
 
@@ -75,6 +83,15 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
             _ARRIVE,
             "@%p1 bra loop;",
         ),
+        # An index that is taken away: the place may be before the constant of the address.
+        (
+            "mov.u32 %r3, 0; loop: shl.b32 %r4, %r3, 3; sub.s32 %r5, %r1, %r4; add.s32 %r6, %r5, 16; add.s32 %r3, %r3, 1;",
+            "mbarrier.try_wait.parity.shared.b64 %p1, [%r6], 0;",
+            _EXPECT,
+            _COPY,
+            _ARRIVE,
+            "@%p1 bra loop;",
+        ),
         # An address that is not followed may be the one.
         (_OTHER, _EMPTY, _EXPECT, _COPY, _FULL, "mbarrier.arrive.shared.b64 _, [%r7];"),
         # The same place in another thread block.
@@ -96,7 +113,7 @@ def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
     assert messages(*lines) == []
 
 
-@pytest.mark.parametrize("ring", [_RING, _MASKED])
+@pytest.mark.parametrize("ring", [_RING, _MASKED, _REMAINDER, *(_DIVIDED[0].format(each) for each in _DIVIDED[1:])])
 def test_the_places_of_a_ring_are_apart_from_the_next_array(ring: str) -> None:
     """Four places from the start of the variable: the fifth belongs to another array, on which nothing arrives."""
     more = "mbarrier.init.shared.b64 [bars+16], 1; mbarrier.init.shared.b64 [bars+24], 1;"

@@ -1,7 +1,7 @@
 """Addresses in shared memory that a function computes: a variable, a constant, and the steps of an index into an array.
 
-Moves, sums, shifts and products with constants are followed.  ``mapa`` and the mask that chooses a thread block of a pair give the same
-place in another thread block, where the kernel does the same.
+Moves, sums, shifts, products with constants and what a division by one leaves are followed.  ``mapa`` and the mask that chooses a thread
+block of a pair give the same place in another thread block, where the kernel does the same.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ _CLEARED = 0x100000F
 _ADDED = re.compile(rb"(add|sub)\.[us](?:32|64)")
 _SHIFTED = re.compile(rb"shl\.b(?:32|64)")
 _MULTIPLIED = re.compile(rb"(?:mul|mad)\.(?:lo|wide)\.[us](?:16|32|64)")
+_REMAINDER = re.compile(rb"rem\.[us](?:16|32|64)")
+#: Instructions from which a quotient is made: compilers multiply by a reciprocal, and keep the high half.
+_DIVIDED = re.compile(rb"(?:mul\.(?:hi|wide)|div)\.[us](?:16|32|64)")
+#: Instructions from there to the quotient.
+_QUOTIENT = 8
 _STEPS = re.compile(rb"(?:mov|add)\.")
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:32|64)")
 #: Bytes before an instruction in which the one is looked for that writes its register.
@@ -104,7 +109,7 @@ class Addresses:
         self._text, self._registers = text, registers
         self._sums: dict[bytes, Sum] = {}
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
-        self._masked: dict[bytes, int] = {}  # the number of values of what a mask leaves of an index
+        self._limits: dict[bytes, int] = {}  # the number of values of what a mask or a division leaves of an index
         self._count = functools.lru_cache(maxsize=None)(self._values)
 
     def place(self, operand: bytes, at: int) -> Place | None:
@@ -127,6 +132,8 @@ class Addresses:
         step = math.gcd(*indices.values())
         if not indices or step == 1:
             return Place(variables[0], total.constant) if not indices else None
+        if min(indices.values()) < 0:  # an index is taken away: the first place may be anywhere before the constant
+            return Place(variables[0], total.constant % step, step, 0)
         return Place(variables[0], total.constant, step, self._count(*indices) if len(indices) == 1 else 0)
 
     def _is_variable(self, name: bytes) -> bool:
@@ -174,7 +181,11 @@ class Addresses:
             mask = constants[-1] if opcode.startswith(b"and") else -1
             if mask is not None and (mask | _CLEARED) & 0xFFFFFFFF == 0xFFFFFFFF:
                 return sums[0]
-            return self._part(name, mask) if mask is not None and mask > 0 else itself
+            return self._limited(name, mask & -mask, mask // (mask & -mask) + 1) if mask is not None and mask > 0 else itself
+        if _REMAINDER.fullmatch(opcode) and len(sums) == 2 and constants[1]:
+            return self._limited(name, 1, constants[1])
+        if opcode.startswith(b"sub.") and (divisor := self._divisor(operands[0], sums[1])) > 1:
+            return self._limited(name, 1, divisor)
         if (added := _ADDED.fullmatch(opcode)) and len(sums) == 2:
             return sums[0].plus(sums[1], 1 if added[1] == b"add" else -1)
         if _SHIFTED.fullmatch(opcode) and len(sums) == 2 and constants[1] is not None and constants[1] < 32:
@@ -184,11 +195,26 @@ class Addresses:
             return product.plus(sums[2]) if len(sums) == 3 else product
         return itself
 
-    def _part(self, name: bytes, mask: int) -> Sum:
-        """The sum that a register is which has the bits of an index that a mask leaves."""
-        step = mask & -mask
-        self._masked[name] = mask // step + 1
+    def _limited(self, name: bytes, step: int, values: int) -> Sum:
+        """The sum that a register is which has what a mask or a division leaves of an index."""
+        self._limits[name] = values
         return Sum({name: step})
+
+    def _divisor(self, dividend: bytes, product: Sum) -> int:
+        """The constant by which a register was divided, if a sum is the quotient times that constant; 0 if it is another sum."""
+        divided = not product.constant and any(self._divides(quotient, dividend) for quotient in product.terms)
+        return math.gcd(*product.terms.values()) if divided else 0
+
+    def _divides(self, name: bytes, dividend: bytes) -> bool:
+        """Return whether a register is computed from the quotient of another one and a constant."""
+        waiting = {name}
+        for _ in range(_QUOTIENT):
+            written = [(opcode, rest) for each in waiting for opcode, _, rest in self._registers.writes(each)[:_MOST_WRITES]]
+            operands = [(opcode, [operand.strip() for operand in rest.split(b",")]) for opcode, rest in written]
+            if any(_DIVIDED.fullmatch(opcode) and dividend in names for opcode, names in operands):
+                return True
+            waiting = {name for _, names in operands for name in names if name.startswith(b"%")}
+        return False
 
     def _operand(self, operand: bytes, depth: int) -> Sum:
         number = literals.integer(operand)
@@ -196,8 +222,8 @@ class Addresses:
 
     def _values(self, index: bytes) -> int:
         """The number of values of an index that goes round in a ring from 0; 0 if it is not known."""
-        if index in self._masked:
-            return self._masked[index]
+        if index in self._limits:
+            return self._limits[index]
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
             for opcode, _, rest in self._registers.writes(waiting.pop()):
