@@ -200,9 +200,9 @@ def test_every_function_and_type_of_the_headers_names_its_instruction(catalog: C
 
 
 def test_a_name_of_several_instructions_and_one_of_none() -> None:
-    several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 16>, f32>"])
+    several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 32>, f32>"])
     assert several.exit_code == 2
-    assert "4 instructions are meant; say which: they differ in atype (f16, bf16, e4m3, e5m2)\n  mma.sync" in several.output
+    assert "5 instructions are meant; say which: they differ in atype (e4m3, e5m2, e3m2, e2m3, e2m1)\n  mma.sync" in several.output
     # PTX and CuTe have these.
     for text in ("discard.global.L2 [addr], 128;", "applypriority", "SM61_DP4A"):
         none = CliRunner().invoke(main, ["show", text])

@@ -229,13 +229,14 @@ export const database = {
   ["llvm nvvm ptx p0 p1 p3 stride",""]
  ],
  "preferences": {
-  "fact": ["sparse","chosen","opcode","documented","shape","dtype","ctype","alayout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
+  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","ctype","alayout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
   "text": [
    "dense before sparse",
    "a stated shape first",
    "the shorter opcode first",
    "documented first",
    "m8n8 first",
+   "f16 before other types of A",
    "f32 accumulators first",
    "f32 accumulators first",
    "row-major A first",
@@ -255,6 +256,7 @@ export const database = {
    ["sparse"],
    ["name"],
    ["name"],
+   ["name","shape"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
@@ -268,7 +270,7 @@ export const database = {
    ["name","shape","atype","btype"],
    ["name","shape"]
   ],
-  "first": [["no"],["no"],null,["yes"],["m8n8"],["f32"],["f32"],["row"],["col"],["","rn"],["","shared"],["shared::cluster"],["","im2col","im2col_no_offs"],["","multicast::cluster"],["cta_group::1"]]
+  "first": [["no"],["no"],null,["yes"],["m8n8"],["f16"],["f32"],["f32"],["row"],["col"],["","rn"],["","shared"],["shared::cluster"],["","im2col","im2col_no_offs"],["","multicast::cluster"],["cta_group::1"]]
  },
  "types": {
   "f16": {"title":"half precision","bits":16,"form":"float"},

@@ -49,6 +49,7 @@ class _Verbs(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         gc.set_threshold(_OBJECTS)
+        atexit.unregister(gc.freeze)  # main may run several times in a process
         atexit.register(gc.freeze)  # the last search for garbage would only delay the exit
         if sys.stdout is None:  # closed by the caller, who wants only the exit code
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the process lives
