@@ -25,6 +25,8 @@ _TENSOR = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
 _IN_ORDER = (_CHANGE, _RELEASE, _ACQUIRE, _TENSOR)
 _COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
 _FIRST = "mov.u32 %r9, %tid.x; setp.ne.u32 %p3, %r9, 0;"
+_PARTS = "mov.u32 %r9, %tid.x; setp.gt.s32 %p3, %r9, 1023; setp.gt.s32 %p4, %r9, -1;"  # no thread, and every one
+_TWICE = (_COUNT, _PARTS, "@%p3 bra on;", _COPY, "on: @%p4 bra next;", _NEXT, "next:", _COMMIT, "@%p3 bra all;", _COPY, "all:", _COMMIT)
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
 _ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, %p6;"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
@@ -55,6 +57,11 @@ KERNELS = {
         "unwaited-copy",
         (_COUNT, _COPY, _COMMIT, "loop:", "cp.async.wait_group 1;", _READ, "@%p2 bra loop;"),
         (_COUNT, _COPY, _COMMIT, "loop:", _WAIT, _READ, "@%p2 bra loop;"),
+    ),
+    "a loop to which every thread comes, as a branch says twice": (
+        "unwaited-copy",
+        (*_TWICE, "loop:", _READ, "@%p2 bra loop;"),
+        (*_TWICE, _WAIT, "loop:", _READ, "@%p2 bra loop;"),
     ),
     "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all;", _READ)),
     "a product without a fence on one path": (

@@ -111,6 +111,8 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
     threads = common(conditions)
     if not threads & fresh.threads:
         return None
+    if not threads & ~fresh.surely:  # every thread of the path sees it
+        return Joined(conditions)
     narrower = conditions | {fresh} if threads & ~fresh.threads else conditions
     if fresh.decided:
         return Joined(narrower, _are_independent(conditions, fresh))
