@@ -5,6 +5,7 @@
 # make proof-test  test the proof, as far as its tools are here
 # make test-all    both, with torch, CUTLASS's headers and the disassembler
 # make transcripts record what the commands of the docs print
+# make dist        build the wheel and the source archive, and try both where nothing else is installed, with every Python of PYTHONS
 # make docs        build the site into docs/_build/html
 # make lint        ruff and mypy
 # make bench       measure
@@ -17,6 +18,7 @@
 # Each target installs what it needs, and nothing else, in .venv first: with uv where it is here, else with pip.
 
 PYTHON ?= python3
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 BIN := .venv/bin
 ifneq ($(shell command -v uv 2>/dev/null),)
 VENV = uv venv --quiet --allow-existing --python $(PYTHON) .venv
@@ -32,7 +34,7 @@ EVIDENCE := spec/evidence
 # A target starts Python many times, the tests some hundred times: what one process compiles, the next one reads, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: generate check test test-lowest proof-test test-all transcripts docs lint bench bench-gpu assemblers differences evidence corpus fuzz clean
+.PHONY: generate check test test-lowest proof-test test-all transcripts dist docs lint bench bench-gpu assemblers differences evidence corpus fuzz clean
 
 generate: .venv/.generate
 	$(BIN)/ptxmma generate
@@ -61,6 +63,11 @@ lint: .venv/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+dist: .venv/.test
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	for python in $(PYTHONS); do $$python tests/try_distribution.py dist/* || exit 1; done
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -n -W --keep-going -j auto -b html docs docs/_build/html

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ptxmma.ptx.opcodes import BEFORE
@@ -31,7 +32,8 @@ class _Numbers(NamedTuple):
     limit: bytes
 
 
-class _Alike(NamedTuple, Generic[_Verdict]):
+@dataclass(frozen=True, slots=True)  # Python 3.10 has no generic named tuples
+class _Alike(Generic[_Verdict]):
     """Statements that are the same but for digits: the numbers of their registers, and their constants."""
 
     numbers: list[_Numbers]
@@ -59,11 +61,10 @@ class Repeated(Generic[_Verdict]):
         alike = self._known.get((self._registers.visible, opcode, operands.translate(_ZEROS)))
         if alike is None or end < 0 or text[max(0, start - BEFORE) : start].rstrip()[-1:] not in b";{}:":
             return None
-        numbers, constants_of, verdicts = alike
-        verdict = verdicts.get(constants_of(operands) if constants_of else ())
+        verdict = alike.verdicts.get(alike.constants(operands) if alike.constants else ())
         if verdict is None:
             return None
-        for numbers_of, limit in numbers:
+        for numbers_of, limit in alike.numbers:
             if max(numbers_of(operands)) >= limit:
                 return None
         return end, verdict
