@@ -15,7 +15,7 @@ from ptxmma.generator import pipeline
 from ptxmma.generator.problems import SpecError
 from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.matrices.shared.box_rules import IllegalBoxError
-from ptxmma.matrices.shared_memory import CopiedTile, SharedLayout, read_operand
+from ptxmma.matrices.shared_memory import CopiedTile, Ring, SharedLayout, read_operand
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ def test_errors_say_what_is_allowed(arguments: dict[str, Any], message: str) -> 
         ({"shape": (64,) * 5, "box": (256,) * 5, "swizzle": "none"}, (256, 256, 3, 1, 1)),
         ({"shape": (64, 56, 56, 8), "lower": (0, 0), "upper": (0, 0), "channels": 70, "pixels": 2000}, (64, 1024)),
         ({"box": (64, 128), "address": 8}, ()),  # the box is legal
+        ({"shape": (64,) * 6, "box": (64, *(8,) * 5)}, ()),  # no box of 6 dimensions is legal
     ],
 )
 def test_the_nearest_legal_box(arguments: dict[str, Any], nearest: tuple[int, ...]) -> None:
@@ -59,6 +60,12 @@ def test_the_nearest_legal_box(arguments: dict[str, Any], nearest: tuple[int, ..
         assert str(raised.value).endswith(f"; the nearest legal box is {'x'.join(map(str, nearest))}")
         extents = dict(zip(("channels", "pixels"), nearest, strict=True)) if "pixels" in given else {"box": nearest}
         BoxGeometry(element, **given | extents)
+
+
+def test_a_ring_counts_bytes_of_copies_that_bring_some() -> None:
+    assert Ring(5, (9216, 4096)).transaction_bytes == 13312
+    with pytest.raises(ValueError, match=r"copies = -3: a copy counts 1 byte or more"):
+        Ring(5, (10000, -3))
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,9 @@ class BoxGeometry:
 
     def _obey(self, *arguments: str, at: Sequence[int] = (), offsets: Sequence[int] = (), **instead: int) -> None:
         if found := self.broken(*arguments, at=at, offsets=offsets, **instead):
-            raise IllegalBoxError(found, self._nearest() if {rule.argument for rule, *_ in found} & {*self._extents} else ())
+            places = {each.place for each in found}  # with "shape" itself, no box of as many dimensions is legal
+            judged = "shape" not in places and not {each.rule.argument for each in found}.isdisjoint(self._extents)
+            raise IllegalBoxError(found, self._nearest() if judged else ())
 
     @property
     def _extents(self) -> tuple[str, ...]:

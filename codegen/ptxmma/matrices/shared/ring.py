@@ -45,12 +45,15 @@ class Ring:
 
         Raises:
             TypeError: a number that is not an integer.
-            ValueError: no stage, or a database without the parity of an mbarrier.
+            ValueError: no stage, a copy without bytes, or a database without the parity of an mbarrier.
         """
         self.stages = integer("stages", stages)
         if self.stages < 1:
             raise ValueError(f"stages = {stages}: a ring has 1 stage or more")
-        self.transaction_bytes = sum(integer("copies", number) for number in copies)
+        sizes = [integer("copies", number) for number in copies]
+        if wrong := [number for number in sizes if number < 1]:
+            raise ValueError(f"copies = {wrong[0]}: a copy counts 1 byte or more")
+        self.transaction_bytes = sum(sizes)
         terms = [term for protocol in catalog(database).database.spec.protocols for term in protocol.definitions]
         parity = next((term.formula for term in terms if term.name == "parity"), None)
         if parity is None:
