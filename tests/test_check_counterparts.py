@@ -179,3 +179,11 @@ def test_bytes_that_are_miscounted_are_found(expect: str, copies: str, said: str
 def test_bytes_are_the_same_in_a_register() -> None:
     assert not messages("mov.b32 %r20, 128;", _EMPTY, _EXPECT.replace("128", "%r20"), _COPY, _FULL, _ARRIVE)
     assert messages("mov.b32 %r20, 256;", _EMPTY, _EXPECT.replace("128", "%r20"), _COPY, _FULL, _ARRIVE)
+
+
+@pytest.mark.parametrize(("expect", "found"), [("128", 0), ("192", 2)])
+def test_bytes_of_an_unrolled_loop_are_counted_round_by_round(expect: str, found: int) -> None:
+    expects, full = _EXPECT.replace("128", expect), _FULL.replace("full", "again")
+    rounds = messages(_EMPTY, expects, _COPY, _FULL, expects, _COPY, full, _ARRIVE)
+    assert [each.endswith(": 128 bytes, not 192") for each in rounds] == [True] * found
+    assert messages(_EMPTY, expects, _COPY, _FULL, expects, full, _COPY, _ARRIVE) == []  # a copy of another round

@@ -6,6 +6,7 @@ Where it is not known which, or an address is not followed, it may be the one th
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -141,18 +142,27 @@ def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
 def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: Addresses) -> Iterator[tuple[Use, str]]:
     """The instructions that expect another number of bytes than the copies to their object bring, with both numbers.
 
-    An object is judged if one instruction expects bytes for it, and all that brings some is executed with that one: without a label or a
-    branch between them, under the same predicate.  Both numbers are constants, and no copy goes to several thread blocks.
+    An object is judged if all that brings bytes for it is executed with one instruction that expects some: without a label or a branch
+    between them, under the same predicate.  Both numbers are constants, and no copy goes to several thread blocks.
     """
+    parted = [match.start() for match in _PARTED.finditer(text)]
+
+    def way(use: Use) -> tuple[int, bytes | None]:
+        """Instructions that are executed together, or none of them, have the same."""
+        predicate = _PREDICATE.search(text[max(0, use.offset - _NEAR) : use.offset])
+        return bisect.bisect(parted, use.offset), predicate and predicate[1]
+
     expecting = [use for use in uses if any(starts(use.opcode, word.encode()) for word in count.expects)]
     others = [use for use in uses if b"complete_tx" in use.opcode]
     for use in expecting:
         bringing = [each for each in others if each.place is None or use.place is None or each.place.meets(use.place)]
         if not bringing or use.place is None or any(each.place is None for each in (*expecting, *bringing)):
             continue
-        if sum(each.place is not None and each.place.meets(use.place) for each in expecting) > 1 or not _is_one_way(text, [use, *bringing]):
+        ways = [way(each) for each in expecting if each.place is not None and each.place.meets(use.place)]
+        together = [each for each in bringing if way(each) == way(use)]
+        if not together or len({*ways}) < len(ways) or not {*map(way, bringing)} <= {*ways}:
             continue
-        sizes = [_size(text, each, count, addresses) for each in bringing]
+        sizes = [_size(text, each, count, addresses) for each in together]
         expected = addresses.of(use.operand)
         if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
             yield use, f"{brought:,} bytes, not {expected.constant:,}"
@@ -166,13 +176,6 @@ def _size(text: bytes, use: Use, count: ByteCount, addresses: Addresses) -> int 
     operand = _BEFORE_LAST.search(text[use.offset : text.find(b";", use.offset)])
     size = addresses.of(operand[1]) if operand is not None else None
     return size.constant if size is not None and not size.terms else None
-
-
-def _is_one_way(text: bytes, uses: Sequence[Use]) -> bool:
-    """Return whether instructions are executed together, or none of them is."""
-    first, last = min(use.offset for use in uses), max(use.offset for use in uses)
-    predicates = {_PREDICATE.search(text[max(0, use.offset - _NEAR) : use.offset])[1] for use in uses}  # type: ignore[index]  # matches always
-    return len(predicates) == 1 and _PARTED.search(text[first:last]) is None
 
 
 def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:
