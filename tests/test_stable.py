@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pydoc
 import re
 import textwrap
 from pathlib import Path
@@ -73,3 +74,14 @@ def test_commands_print_every_member_of_the_page(listed: dict[str, str], tmp_pat
         answer = json.loads(CliRunner().invoke(main, question.split()).stdout)
         gone = [name for name in members.split() if name not in (answer[0] if isinstance(answer, list) else answer)]
         assert not gone, _lacks(question, gone)
+
+
+def test_new_names_of_the_changelog_exist(root: Path) -> None:
+    """A module that moves again leaves the table with a name that is not there."""
+    table = re.findall(r"^\| Python \| .* \| (.*) \|$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    names = [name for cell in table for name in re.findall(r"`(ptxmma\.[\w.{}, ]*[\w}])(?:\(.*)?`", cell)]
+    assert len(names) > 20
+    for name in names:
+        package, _, members = name.partition("{")
+        for member in members.rstrip("}").split(", ") if members else [""]:
+            assert pydoc.locate(package + member) is not None, f"CHANGELOG.md says that {package}{member} is a new name"
