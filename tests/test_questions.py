@@ -98,7 +98,20 @@ def test_commands_answer(asked: str, row: str) -> None:
     assert row in " ".join(answer.split())
 
 
+def test_the_first_meaning_of_a_word_is_taken_without_a_reason() -> None:
+    _, _, said = _command("m16n8k64", "nvfp4")
+    assert ".ue4m3 is taken; also: mma." in said
+
+
 def test_words_without_a_verb_may_be_none() -> None:
-    for words, message in (("lits", "unknown command 'lits'; closest: list, lsp, validate"), ("sm_61", "'sm_61' has no tensor cores")):
+    for words, message in (
+        ("lits", "unknown command 'lits'; closest: list, lsp, validate"),
+        ("chek kernel.ptx", "unknown command 'chek kernel.ptx'"),
+        ("sm_61", "'sm_61' has no tensor cores"),
+        ("wgmma n256 f16 registers", "no instruction has registers; closest:"),
+        ("setmaxnreg 232", "no instruction has 232; closest:"),
+        ("m16n8k17", "'m16n8k17' is not covered"),
+        ("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32", "'.row' where the closest has '.col'; closest:"),
+    ):
         code, _, said = _command(words)
         assert (code, message in said) == (2, True)

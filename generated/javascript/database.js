@@ -185,7 +185,7 @@ export const database = {
   ["fp4 float4 float_e2m1_t","e2m1"],
   ["mxfp8","kind::mxf8f6f4 e4m3","kind::mxf8f6f4 e5m2"],
   ["mxfp6","kind::mxf8f6f4 e3m2","kind::mxf8f6f4 e2m3"],
-  ["mxfp4","kind::mxf4","kind::mxf8f6f4 e2m1"],
+  ["mxfp4","kind::mxf4 e2m1","kind::mxf8f6f4 e2m1"],
   ["nvfp4 nvf4","kind::mxf4nvf4 scale_vec::4X ue4m3","kind::mxf4nvf4 scale_vec::4X"],
   ["umma utcmma","tcgen05 mma"],
   ["utchmma","tcgen05 mma kind::f16","tcgen05 mma kind::tf32"],

@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 
 from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, Instruction, UnknownInstruction, catalog, words
-from ptxmma.catalog.instructions.user_names import target_named, types_named
+from ptxmma.catalog.instructions.user_names import is_target, target_named, types_named
 from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
@@ -105,6 +105,8 @@ def _missing(known: Catalog, text: str) -> tuple[str, list[str]] | None:
         if rest and (matches := words.matching(known, f"{rest} ")):
             close = [match.instruction.canonical for match in words.preferred(known.database.spec, matches)[0][:_CLOSE]]
             listed = ", ".join(left_out)
+            if unknown and all(is_target(known.database.spec, word) and not word.isdigit() for word in unknown):
+                return f"{listed} is a target, which no instruction has in its name: `ptxmma list` takes it as --target", close
             return (f"no instruction has {listed}" if unknown else f"no instruction with the other words has {listed}"), close
     return None
 

@@ -113,6 +113,7 @@ def find(spelling: str, database: str | None) -> Instruction:
     means several of equal rank, prints what separates them.
     """
     from ptxmma.catalog.instructions import UnknownInstruction
+    from ptxmma.catalog.instructions.user_names import is_target
     from ptxmma.catalog.lookup import resolve
 
     if not spelling.strip():
@@ -121,7 +122,8 @@ def find(spelling: str, database: str | None) -> Instruction:
         with usage_errors():
             found = resolve(catalog_of(database), spelling)
     except UnknownInstruction as error:
-        elsewhere = f"`ptxmma targets {spelling}` shows that target" if is_target(spelling, database) else "`ptxmma list` has them all"
+        named = is_target(catalog_of(database).database.spec, spelling)
+        elsewhere = f"`ptxmma targets {spelling}` shows that target" if named else "`ptxmma list` has them all"
         click.echo(f"{error}{'' if error.close else f'; {elsewhere}'}", err=True)
         sys.exit(2)
     meta = click.get_current_context().meta
@@ -129,19 +131,9 @@ def find(spelling: str, database: str | None) -> Instruction:
         meta[_KEY] = product
     if found.others:
         others = [each.canonical for each in found.others[:_SHOWN]] + ["..."] * (len(found.others) > _SHOWN)
-        click.echo(f"{found.instruction.canonical} is taken ({', '.join(found.reasons)}); also: {', '.join(others)}", err=True)
+        reasons = f" ({', '.join(found.reasons)})" if found.reasons else ""
+        click.echo(f"{found.instruction.canonical} is taken{reasons}; also: {', '.join(others)}", err=True)
     return found.instruction
-
-
-def is_target(text: str, database: str | None) -> bool:
-    """Return whether a text names a target, or several."""
-    from ptxmma.catalog.instructions.user_names import target_named
-
-    try:
-        target_named(catalog_of(database).database.spec, text)
-    except ValueError as error:
-        return not str(error).startswith("unknown target")
-    return True
 
 
 def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

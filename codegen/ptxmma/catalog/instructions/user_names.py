@@ -43,6 +43,15 @@ def target_named(spec: Spec, given: str) -> str:
     raise ValueError(f"unknown target {given!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(targets)}"))
 
 
+def is_target(spec: Spec, text: str) -> bool:
+    """Return whether a text names a target, or several, or one without tensor cores."""
+    try:
+        target_named(spec, text)
+    except ValueError as error:
+        return not str(error).startswith("unknown target")
+    return True
+
+
 def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     """The targets that a name may mean, each with its products.
 

@@ -98,16 +98,19 @@ export function preferred(matches) {
 
 /**
  * The words with each that PTX does not have replaced by its meanings, the preferred first; `sm90_tma_load_2d` is a word of these and the rest.
+ * What the text says itself a meaning does not say again: `mxfp8 e5m2` has one e5m2 and no e4m3.
  * @param {string[]} words
  * @returns {string[][]}
  */
 function meaningsOf(words) {
   /** @type {string[][]} */
   let meanings = [[]];
+  const said = (/** @type {string[]} */ parts) => parts.filter((part) => words.includes(part)).length;
   for (const word of words) {
     const name = [...knownMeanings.keys()].filter((each) => word === each || word.startsWith(`${each}_`)).reduce((one, other) => (other.length > one.length ? other : one), "");
     const rest = name ? word.slice(name.length + 1).split("_").filter(Boolean) : [];
-    const choices = (knownMeanings.get(name) ?? [word]).map((meaning) => [...meaning.toLowerCase().split(" ").filter(Boolean), ...rest]);
+    const means = knownMeanings.get(name)?.map((meaning) => meaning.toLowerCase().split(" ").filter(Boolean));
+    const choices = means?.sort((one, other) => said(other) - said(one)).map((parts) => [...parts.filter((part) => !words.includes(part)), ...rest]) ?? [[word]];
     meanings = meanings.flatMap((before) => choices.map((chosen) => [...before, ...chosen]));
   }
   return meanings.slice(0, MOST_WORDS);

@@ -162,7 +162,7 @@ function ratioOf(instruction) {
 export function focusOf(scene, text) {
   if (!text) return null;
   const [id, place = ""] = text.toLowerCase().split(":");
-  const numbers = place.split(",").map((number) => (/^\d+$/.test(number) ? Number(number) : NaN));
+  const numbers = place.split(",").map((number) => (/^-?\d+$/.test(number) ? Number(number) : NaN));
   if (id === "lane") {
     within({ lane: numbers[0] }, { lane: threadsOf(scene) });
     return { lane: numbers[0] };
