@@ -143,6 +143,11 @@ class KernelPaths:
         return [_ways_out(each, len(self._text)) for each in self.blocks]
 
     @functools.cached_property
+    def _takers(self) -> list[list[tuple[int, int]]]:
+        """The ways out of each block: the next one, and a mask of the threads that may take the way."""
+        return [[(way.after, self.registers.threads(way.predicate)) for way in ways] for ways in self.ways]
+
+    @functools.cached_property
     def _rank(self) -> dict[int, int]:
         """The place of each block in an order in which it comes before the blocks that follow it, except where a loop closes."""
         graph = Graph([[way.after for way in ways if way.after >= 0] for ways in self.ways])
@@ -162,8 +167,6 @@ class KernelPaths:
         objects: Mapping[int, Hashable] = MappingProxyType({}),
     ) -> list[Misuse]:
         """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
-
-        Most lifecycles have nothing wrong even if all paths count, so that the predicates need not be read for them.
 
         Args:
             lifecycles: the lifecycles to follow.
@@ -237,9 +240,7 @@ class KernelPaths:
         """
         found: list[Misuse] = []
         for steps in self._steps(machine, objects):
-            if not _may_go_wrong(machine, steps, self.ways, lambda _: ALL_THREADS):
-                continue
-            if _may_go_wrong(machine, steps, self.ways, self.registers.threads):
+            if _may_go_wrong(machine, steps, self._takers, self.registers.threads):
                 ways = _deciding(steps, self.ways, self._rank)
                 found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
         return found
@@ -343,14 +344,14 @@ class _Machine:
 
 
 def _may_go_wrong(
-    machine: _Machine, steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], threads_of: Callable[[bytes], int]
+    machine: _Machine, steps: Sequence[Sequence[_Step]], takers: Sequence[Sequence[tuple[int, int]]], threads_of: Callable[[bytes], int]
 ) -> bool:
     """Return whether an instruction comes at a wrong time on any path that a thread may take.
 
     Args:
         machine: the lifecycle.
         steps: the instructions of each block that concern it.
-        ways: the ways out of each block.
+        takers: the ways out of each block, with masks of the threads that may take them.
         threads_of: a mask of the threads in which a predicate may hold.
     """
     first: _Held = (machine.life.start, 0)
@@ -377,17 +378,17 @@ def _may_go_wrong(
                 if skipped:
                     after[held] = after.get(held, 0) | skipped
             states = {held: threads for held, threads in after.items() if threads}
-        for way in ways[number]:
-            going = threads_of(way.predicate)
+        for following, taking in takers[number]:
             for held, threads in states.items():
-                if way.after < 0:
-                    if threads & going and machine.is_wrong(held[0], EXIT):
+                going = threads & taking
+                if following < 0:
+                    if going and machine.is_wrong(held[0], EXIT):
                         return True
                 elif harmless and held == first:
                     continue
-                elif threads & going & ~entered[way.after].get(held, 0):
-                    entered[way.after][held] = entered[way.after].get(held, 0) | (threads & going)
-                    waiting.append(way.after)
+                elif going & ~entered[following].get(held, 0):
+                    entered[following][held] = entered[following].get(held, 0) | going
+                    waiting.append(following)
     return False
 
 

@@ -20,13 +20,9 @@ from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.thread_masks import ALL_THREADS
 
-#: An instruction that writes a register, up to that register; and all of it.
-_BEFORE_TARGET = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+\Z")
+#: An instruction that writes a register, or two.
 _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+)\s*,([^;]*)")
-_REST = re.compile(rb"\s*,([^;]*);")
 _COMPARED = re.compile(rb"setp\.(eq|ne)\.[bsu](?:16|32|64)")
-#: Bytes before a register in which the opcode is that writes it.
-_NEAR = 64
 #: Registers whose numbers are followed, and numbers of one register: with more, they are not known.
 _MOST_REGISTERS, _MOST_NUMBERS = 400, 4
 #: Instructions between a wait and a branch; beyond, the branch does not depend on it.
@@ -230,8 +226,7 @@ class _Numbers:
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
         self._known: dict[bytes, Numbers] = {}
-        for name in itertools.islice(sorted(names), _MOST_REGISTERS):
-            sites = [*_sites(text, name)]
+        for name, sites in _sites(text, itertools.islice(sorted(names), _MOST_REGISTERS)).items():
             if len(sites) == len(registers.writes(name)):
                 self._sites += sites
                 self._known[name] = frozenset()
@@ -302,13 +297,11 @@ def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[by
                 waiting += fresh
 
 
-def _sites(text: bytes, name: bytes) -> Iterator[_Site]:
-    """The instructions that write a register alone."""
-    place = text.find(name)
-    while place >= 0:
-        end = place + len(name)
-        before = _BEFORE_TARGET.search(text, max(0, place - _NEAR), place)
-        rest = _REST.match(text, end) if before is not None else None
-        if before is not None and rest is not None:
-            yield _Site(before.start(1), name, before[1], tuple(word.strip() for word in rest[1].split(b",")))
-        place = text.find(name, end)
+def _sites(text: bytes, names: Iterable[bytes]) -> dict[bytes, list[_Site]]:
+    """The instructions that write a register alone, for each of some registers."""
+    sites: dict[bytes, list[_Site]] = {name: [] for name in names}
+    for match in _WRITES.finditer(text):
+        name = match[2]
+        if name in sites:
+            sites[name].append(_Site(match.start(1), name, match[1], tuple(word.strip() for word in match[3].split(b","))))
+    return sites

@@ -172,16 +172,16 @@ class Predicates:
         self._values: dict[bytes, Value] = {}
         self._others: dict[tuple[bytes, int], ThreadMasks] = {}  # several rules ask for the same ones
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
-        self._conditions: dict[bytes, Condition] = {}
+        self._conditions: dict[tuple[bytes, int], Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
         """The condition that a predicate, ``b"!%p1"``, holds."""
-        known = self._conditions.get(predicate)
+        known = self._conditions.get((predicate, offset))
         if known is None:
-            known = self._conditions[predicate] = self._read(predicate)
-        return known._replace(offset=offset)
+            known = self._conditions[predicate, offset] = self._read(predicate, offset)
+        return known
 
-    def _read(self, predicate: bytes) -> Condition:
+    def _read(self, predicate: bytes, offset: int) -> Condition:
         name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
         writes = self.writes(name)
         threads = self.threads(predicate), self.surely(predicate)
@@ -189,8 +189,8 @@ class Predicates:
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, 0, *threads)
-        return Condition(self._value(name, 0), b"ne", 0, holds, name, 0, *threads)
+                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, offset, *threads)
+        return Condition(self._value(name, 0), b"ne", 0, holds, name, offset, *threads)
 
     def writes(self, name: bytes) -> list[Write]:
         """The instructions that write a register: their opcodes, the register's place in the first operand, and the other operands."""

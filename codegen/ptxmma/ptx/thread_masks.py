@@ -68,7 +68,8 @@ class ThreadMasks:
     def _joint(self, name: bytes, unknown: int | None, *, holds: bool) -> int:
         numbers = self._numbers_of(name)
         if numbers is not None:
-            return int("".join("01"[bool(number) == holds] for number in reversed(numbers)), 2)
+            held = int("".join(["1" if number else "0" for number in reversed(numbers)]), 2)
+            return held if holds else held ^ (1 << len(numbers)) - 1
         writes = self._writes(name)
         if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
             masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
