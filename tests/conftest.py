@@ -6,15 +6,20 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from hypothesis import settings
 
+import json_answers
 from cuda_calls import Nvcc
 from header_programs import write_headers
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.cli import render
 from ptxmma.generator import pipeline, write
 
 # The time of an example depends on the machine more than on the code.
@@ -29,6 +34,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of the longest files first."""
     rank = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _answers_suit_their_schemas() -> Iterator[None]:
+    """Hold every JSON that a command prints in the process of a test against the schema of its verb."""
+    pretty = render._pretty
+
+    def checked(value: Any, indent: int) -> str:
+        text = pretty(value, indent)
+        if context := click.get_current_context(silent=True):
+            json_answers.check(json_answers.verb_of(context), text)
+        return text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render, "_pretty", checked)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -174,9 +174,9 @@ def test_formulas_are_the_layouts(catalog: Catalog) -> None:
     assert answers.keys() == catalog.database.layout.keys()
     known = {question.name: question for question in questions(catalog)}
     for name, answer in answers.items():
-        for way, question in (("forward", known[name]), ("back", known[f"{name}_inverse"])):
-            assert answer[way].keys() == question.results.keys()
-            for result, expression in answer[way].items():
+        for expressions, question in ((answer["forward"], known[name]), (answer["back"], known[f"{name}_inverse"])):
+            assert expressions.keys() == question.results.keys()
+            for result, expression in expressions.items():
                 made = np.broadcast_to(eval(expression, {}, question.arguments), question.results[result].shape)
                 assert np.array_equal(made, question.results[result]), (name, result)
 

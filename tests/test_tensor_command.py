@@ -357,7 +357,9 @@ def test_every_opcode_has_a_product_to_show(catalog: Catalog) -> None:
         assert first is not None
         product = opcode.resolved(**dict(first.chosen))
         assert in_words(opcode.database.spec, opcode.variant)
-        assert describe(product)["instruction_descriptor"]["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"
+        descriptor = describe(product)["instruction_descriptor"]
+        assert descriptor is not None
+        assert descriptor["bits"] == f"{ptxmma.descriptors.of_product(product):#010x}"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target, usage_errors
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target, schema_option, usage_errors
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def _rule_names(_context: click.Context) -> list[str]:
 @click.option("--language", type=click.Choice(LANGUAGES), help="Read named files in this language, whatever their names say.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")
+@schema_option
 @click.option(
     "--select",
     metavar="RULE,...",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -15,6 +15,7 @@ from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padd
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptxmma.cli.answers import CanonicalLayout, Field, Matrix
     from ptxmma.matrices.shared.descriptor import Descriptor
     from ptxmma.matrices.shared.suspicions import Suspicion
     from ptxmma.model import DescriptorField, ElementType
@@ -189,13 +190,14 @@ def _explanation(bits: int, major: str | None, family: str, wrong: Sequence[Susp
 
     for each in _layouts(bits, major, family, database):
         click.echo(f"\n{each['majorness']}-major, {each['swizzle']}: {each['cute']}")
+        stride: Literal["lbo", "sbo"]
         for stride in ("lbo", "sbo"):
             click.echo(wrapped(f"  {stride.upper()}: {each[stride]}{_use(stride, each)}"))
     for line in ["", *_warnings(wrong)] if wrong else []:
         click.echo(wrapped(line))
 
 
-def _use(stride: str, layout: dict[str, Any]) -> str:
+def _use(stride: Literal["lbo", "sbo"], layout: CanonicalLayout) -> str:
     """The operands that use a stride, where not all of them do."""
     if stride in layout["used"]:
         return ""
@@ -203,7 +205,7 @@ def _use(stride: str, layout: dict[str, Any]) -> str:
     return f"; only {' and '.join(users)} can use it" if users else "; operands do not use it"
 
 
-def _layouts(bits: int, major: str | None, family: str, database: str | None) -> list[dict[str, Any]]:
+def _layouts(bits: int, major: str | None, family: str, database: str | None) -> list[CanonicalLayout]:
     """The canonical layouts with the swizzle of a descriptor, of one majorness or of all."""
     from ptxmma.matrices.shared.canonical import canonical
     from ptxmma.matrices.shared.descriptor import Descriptor
@@ -211,14 +213,22 @@ def _layouts(bits: int, major: str | None, family: str, database: str | None) ->
     from ptxmma.matrices.shared.suspicions import stride_users, used_strides
 
     swizzle, memory = Descriptor.decode(bits, family=family, database=database).swizzle, memory_of(database)
-    layouts = []
+    layouts: list[CanonicalLayout] = []
     for each in dict.fromkeys(entry.majorness for entry in majornesses(family, database) if swizzle in entry.swizzles):
         if major in (None, each.lower()):
             fitting = canonical(memory, each, swizzle)
             layout = fitting.layout
-            facts = {"majorness": each, "swizzle": fitting.mode.title, "cute": layout.cute, "lbo": layout.lbo, "sbo": layout.sbo}
-            used, users = used_strides(fitting, database, family), stride_users(fitting, database, family)
-            layouts.append({**facts, "used": sorted(used), "users": users})
+            layouts.append(
+                {
+                    "majorness": each,
+                    "swizzle": fitting.mode.title,
+                    "cute": layout.cute,
+                    "lbo": layout.lbo,
+                    "sbo": layout.sbo,
+                    "used": sorted(used_strides(fitting, database, family)),
+                    "users": stride_users(fitting, database, family),
+                }
+            )
     return layouts
 
 
@@ -233,18 +243,18 @@ def _json(
     from ptxmma.cli.render import emit
     from ptxmma.matrices.shared.canonical import matrix_codec
 
-    rows, bits = [], codes[0]
+    rows: list[Field] = []
+    bits = codes[0]
     for field, stored, value in matrix_codec(family, database).explain(bits):
-        row = {"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit}
-        rows.append(row | ({"elements": _elements(field, value, element)} if element else {}))
-    suspicions = [each._asdict() for each in wrong]
-    steps = {"steps": [f"{each:#018x}" for each in codes]} if len(codes) > 1 else {}
-    emit(
-        {
-            "descriptor": f"{bits:#018x}",
-            **steps,
-            "fields": rows,
-            "layouts": _layouts(bits, major, family, database),
-            "suspicions": suspicions,
-        }
-    )
+        rows.append({"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit})
+        if element:
+            rows[-1]["elements"] = _elements(field, value, element)
+    answer: Matrix = {
+        "descriptor": f"{bits:#018x}",
+        "fields": rows,
+        "layouts": _layouts(bits, major, family, database),
+        "suspicions": [each._asdict() for each in wrong],
+    }
+    if len(codes) > 1:
+        answer["steps"] = [f"{each:#018x}" for each in codes]
+    emit(answer)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ptxmma.catalog.descriptors.codec import Codec
+    from ptxmma.cli.answers import Field, Fields, Mask
     from ptxmma.model import DescriptorField
 
 
@@ -111,7 +112,8 @@ def zero_column_mask(given: Sequence[str], m: int | None, n: int | None, form: s
     if form == "json":
         from ptxmma.cli.render import emit
 
-        emit({"m": m, "n": n, "zero": [int(zero) for zero in columns]})
+        answer: Mask = {"m": m, "n": n, "zero": [int(zero) for zero in columns]}
+        emit(answer)
     else:
         click.echo(text)
 
@@ -127,11 +129,12 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
     encoding, bits = _is_fields(given), _encoded(codec, given)
     wrong = codec.mistakes(bits)
     if form == "json":
-        rows = [
+        rows: list[Field] = [
             {"field": each.field.name, "bits": bit_range(each.field), "holds": each.stored, "value": each.value, "unit": each.field.unit}
             for each in codec.explain(bits)
         ]
-        emit({"descriptor": hexadecimal(codec, bits), "fields": rows, "mistakes": [each._asdict() for each in wrong]})
+        answer: Fields = {"descriptor": hexadecimal(codec, bits), "fields": rows, "mistakes": [each._asdict() for each in wrong]}
+        emit(answer)
     elif encoding and form == "grid":
         click.echo(hexadecimal(codec, bits))
         for each in wrong:

@@ -14,6 +14,7 @@ from ptxmma.cli.render import blocks, emit
 if TYPE_CHECKING:
     from ptxmma.catalog.comparison import Change
     from ptxmma.catalog.instructions import Catalog
+    from ptxmma.cli.answers import Changes
 
 #: So many subjects of one change are shown; JSON has them all.
 _SHOWN = 3
@@ -41,7 +42,8 @@ def command(old: str, new: str, as_json: bool) -> None:
     changes = compare(_read(old, "OLD"), _read(new, "NEW"))
     broken = sum(change.breaking for change in changes)
     if as_json:
-        emit({"breaking": broken > 0, "changes": [change._asdict() for change in changes]})
+        answer: Changes = {"breaking": broken > 0, "changes": [change._asdict() for change in changes]}
+        emit(answer)
     elif changes:
         click.echo(f"changes: {len(changes)}, breaking: {broken}")
         _print(changes)

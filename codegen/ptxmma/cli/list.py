@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from ptxmma.cli.command import Command
 from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options, usage_errors
 from ptxmma.cli.render import Table, draw, emit
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the list.
-
-    Attributes:
-        instruction: its spelling, with N in its shape where the line has several.
-        shape: ``"m16n8k16"``; None for an instruction without one.
-        types: the element types in the order of the spelling.
-        n: every N of the line.
-        ptx: the first PTX ISA version that has it, on the target that was asked for or on any.
-        targets: the least targets; a ``+`` means that all targets with the same features accept it, too.
-        documented: whether the manual has it.
-    """
-
-    instruction: str
-    shape: str | None
-    types: tuple[str, ...]
-    n: tuple[int, ...]
-    ptx: str
-    targets: tuple[str, ...]
-    documented: bool
+    from ptxmma.catalog.summaries.listing import LineFacts
 
 
 @click.command("list", cls=Command)
@@ -104,7 +85,7 @@ def command(
     with usage_errors():
         matching = list(instructions(**filters, database=database))
     lines = [
-        Answer(
+        listing.LineFacts(
             instruction=line.spelling,
             shape=line.shape or None,
             types=line.types,
@@ -120,11 +101,11 @@ def command(
     if form == "json":
         emit(lines)
         return
-    table = Table(Answer.__struct_fields__, [_cells(line) for line in lines])
+    table = Table(listing.LineFacts.__struct_fields__, [_cells(line) for line in lines])
     draw(_without_repetition(table) if form == "grid" else table, form)
 
 
-def _cells(line: Answer) -> Sequence[str | None]:
+def _cells(line: LineFacts) -> Sequence[str | None]:
     """The cells of a line of a table."""
     from ptxmma.catalog.summaries import listing
 

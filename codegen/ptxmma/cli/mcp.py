@@ -17,7 +17,7 @@ from ptxmma.cli.served import RefusedError, printed, refuse_large, within
 #: The verbs that answer questions, without the ones that write files or show pages.
 _VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
 #: Options that read or write files, or change the form for another reader.
-_LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero"}
+_LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero", "json_schema"}
 #: Characters of an answer.
 _MOST_SAID = 40_000
 #: The first text that an agent reads.

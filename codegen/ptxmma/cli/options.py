@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma import paths
-from ptxmma.cli.render import FORMATS
+from ptxmma.cli.render import FORMATS, emit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -218,8 +218,22 @@ def named_target(spec: Spec, name: str | None) -> str | None:
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
-    """``--json`` of a verb whose answer is not a table."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
+    """``--json`` of a verb whose answer is not a table, and ``--json-schema``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(schema_option(command))
+
+
+def schema_option(command: click.decorators.FC) -> click.decorators.FC:
+    """``--json-schema`` of a verb with JSON: prints its schema and nothing else."""
+    text = "Print the JSON Schema of the JSON."
+    return click.option("--json-schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help=text)(command)
+
+
+def _print_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from ptxmma.cli.answers import schema
+
+        emit(schema(context.command_path.removeprefix(context.find_root().command_path).strip()))
+        context.exit()
 
 
 def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
@@ -230,7 +244,7 @@ def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorator
         form = click.option(
             "--format", "form", type=click.Choice([*FORMATS, *more]), default="grid", show_default=True, help="How to print it."
         )
-        return form(short(command))
+        return form(short(schema_option(command)))
 
     return add
 

@@ -13,6 +13,7 @@ from ptxmma.cli.tiles import integer, numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ptxmma.cli import answers
     from ptxmma.matrices.shared.ring import Ring
 
 #: So many turns of a ring show that the parities repeat.
@@ -44,13 +45,15 @@ def command(stages: int, copies: tuple[int, ...] | None, number: int | None, as_
         shown = range(_TURNS * ring.stages) if number is None else [number]
         rounds = {each: ring.round(each) for each in shown}
     if as_json:
-        emit(
-            {
-                "stages": ring.stages,
-                "transaction_bytes": ring.transaction_bytes,
-                "rounds": [{"round": each, **place._asdict()} for each, place in rounds.items()],
-            }
-        )
+        answer: answers.Ring = {
+            "stages": ring.stages,
+            "transaction_bytes": ring.transaction_bytes,
+            "rounds": [
+                {"round": each, "stage": place.stage, "phase": place.phase, "empty": place.empty, "full": place.full}
+                for each, place in rounds.items()
+            ],
+        }
+        emit(answer)
     else:
         _print(ring, [number] if number is not None else range(0, _TURNS * ring.stages, ring.stages))
 

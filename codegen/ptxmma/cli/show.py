@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.catalog.summaries.description import ComparedLayout, CplusplusFacts, OperandFacts
+    from ptxmma.catalog.summaries.listing import FamilySummary
+    from ptxmma.cli.answers import Shown
 
 #: So many lines of a block are shown in short, of an instruction and of a family.
 _FEW, _SOME = 2, 5
-#: The plain data that :func:`ptxmma.catalog.summaries.description.describe` returns.
-Answer = dict[str, Any]
 
 
 @click.command("show", cls=Command)
@@ -66,7 +67,7 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
         return
     instruction = resolved(find(spelling, database))
     try:
-        answer = describe(instruction) | {"computes": operation(instruction).statement(instruction)}
+        answer: Shown = {**describe(instruction), "computes": operation(instruction).statement(instruction)}
     except ValueError as error:  # the evidence beside the database
         raise Failure(str(error)) from None
     if as_json:
@@ -97,7 +98,7 @@ def _on_target(instruction: Instruction, target: str) -> str:
     return Diagnoses(catalog(instruction.database)).unsupported(instruction, target, "").message
 
 
-def _in_short(instruction: Instruction, answer: Answer) -> dict[str, Sequence[str]]:
+def _in_short(instruction: Instruction, answer: Shown) -> dict[str, Sequence[str]]:
     """The blocks that a user of an instruction needs first, each cut to a few lines."""
     from ptxmma.catalog.summaries import listing
 
@@ -119,15 +120,15 @@ def _cut(lines: Sequence[str], most: int = _FEW) -> list[str]:
     return [*lines[:most], *([f"... and {len(lines) - most} more"] if len(lines) > most else [])]
 
 
-def _syntax(answer: Answer) -> list[str]:
+def _syntax(answer: Shown) -> list[str]:
     return [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]]
 
 
-def _computed(answer: Answer) -> list[str]:
+def _computed(answer: Shown) -> list[str]:
     return [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])]
 
 
-def _everything(answer: Answer) -> dict[str, Sequence[str]]:
+def _everything(answer: Shown) -> dict[str, Sequence[str]]:
     """Every block but the evidence."""
     return {
         "syntax": _syntax(answer),
@@ -212,7 +213,7 @@ def _is_opcode(known: Catalog, name: str) -> bool:
     return False
 
 
-def _families(name: str, answers: list[Answer], *, as_json: bool) -> None:
+def _families(name: str, answers: list[FamilySummary], *, as_json: bool) -> None:
     """Print the families that begin with a name, if any."""
     if as_json and answers:
         emit(answers)
@@ -224,7 +225,7 @@ def _families(name: str, answers: list[Answer], *, as_json: bool) -> None:
         blocks({"family, instructions, title": aligned(rows), "one of them": [f"ptxmma show {answers[0]['family']}"]})
 
 
-def _hints(answer: Answer) -> list[str]:
+def _hints(answer: Shown) -> list[str]:
     """A row for each value of each hint."""
     rows = []
     for hint in answer["hints"]:
@@ -235,7 +236,7 @@ def _hints(answer: Answer) -> list[str]:
     return aligned(rows)
 
 
-def _operands(answer: Answer) -> list[str]:
+def _operands(answer: Shown) -> list[str]:
     """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, memory, legal immediates."""
     rows = []
     for operand in answer["operands"]:
@@ -248,7 +249,7 @@ def _operands(answer: Answer) -> list[str]:
     return aligned(rows)
 
 
-def _memory(operand: Answer) -> str:
+def _memory(operand: OperandFacts) -> str:
     """The alignment of an address and the bytes that begin there; what a number counts, and what leaving it out means."""
     facts = []
     if operand["alignment"]:
@@ -262,7 +263,7 @@ def _memory(operand: Answer) -> str:
     return ", ".join(facts)
 
 
-def _cplusplus(said: Answer, operation: str) -> list[str]:
+def _cplusplus(said: CplusplusFacts, operation: str) -> list[str]:
     """The header, the functions, the typed front named for the operation, and asm statements over the parameters of the functions."""
     includes = dict.fromkeys(path for path in (said["header"], said["front_header"]) if path)
     lines = [*(f"#include <{path}>" for path in includes), *(f"{signature};" for signature in said["functions"])]
@@ -282,13 +283,13 @@ def _either(values: list[Any]) -> str:
     return " or ".join(map(str, values))
 
 
-def _demands(rule: Answer) -> str:
+def _demands(rule: dict[str, Any]) -> str:
     """The version and the targets of a rule, as far as it has them."""
     ptx = f"PTX ISA {rule['ptx']}" if "ptx" in rule else ""
     return ", ".join(filter(None, (ptx, _either(rule.get("targets", [])))))
 
 
-def _formulas(answer: Answer) -> list[str]:
+def _formulas(answer: Shown) -> list[str]:
     """Each layout with the expressions of both directions, a line for each value."""
     lines = []
     for layout in answer["layouts"]:
@@ -298,7 +299,7 @@ def _formulas(answer: Answer) -> list[str]:
     return lines
 
 
-def _registers(answer: Answer) -> list[str]:
+def _registers(answer: Shown) -> list[str]:
     """The number of registers in each form, operand by operand; the result may be in the registers of the addend."""
     access = {operand["name"]: operand["access"] for operand in answer["operands"] if operand["kind"] == "accumulator"}
     lines = []
@@ -312,7 +313,7 @@ def _registers(answer: Answer) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _notations(answer: Answer) -> list[str]:
+def _notations(answer: Shown) -> list[str]:
     """Each layout as CuTe and Triton write it."""
     lines = []
     for layout in answer["layouts"]:
@@ -323,7 +324,7 @@ def _notations(answer: Answer) -> list[str]:
     return lines
 
 
-def _metadata(answer: Answer) -> list[str]:
+def _metadata(answer: Shown) -> list[str]:
     metadata = answer["metadata"]
     if metadata is None:
         return []
@@ -333,17 +334,17 @@ def _metadata(answer: Answer) -> list[str]:
     ]
 
 
-def _requirements(answer: Answer) -> list[str]:
+def _requirements(answer: Shown) -> list[str]:
     """The manual's rules, and the differing behaviour of assemblers, each with its source."""
 
-    def line(rule: Answer, more: str) -> str:
+    def line(rule: dict[str, Any], more: str) -> str:
         return f"{', '.join(filter(None, (_demands(rule), rule.get(more, ''))))} ({rule['source']})"
 
     stated = [line(rule, "note") for rule in answer["requirements"]]
     return stated + [f"assemblers: {line(seen, 'releases')}" for seen in answer["observed"]]
 
 
-def _targets(answer: Answer) -> list[str]:
+def _targets(answer: Shown) -> list[str]:
     """The accepting targets by the first PTX ISA version, and where releases of the assembler differ."""
     accepted = answer["accepted_by"]
     lines = []
@@ -352,11 +353,11 @@ def _targets(answer: Answer) -> list[str]:
     return lines + [f"{subject}: {text}" for subject, text in answer["releases"].items()]
 
 
-def _statements(entries: list[Answer]) -> list[str]:
+def _statements(entries: list[dict[str, Any]]) -> list[str]:
     return [f"{entry['text']} ({entry['source']})" for entry in entries]
 
 
-def _throughput(answer: Answer) -> list[str]:
+def _throughput(answer: Shown) -> list[str]:
     """The peaks, which are published for the chip's tensor cores and not for the instruction."""
     lines = []
     for peak in answer["throughput"]:
@@ -366,7 +367,7 @@ def _throughput(answer: Answer) -> list[str]:
     return lines
 
 
-def _errata(answer: Answer) -> list[str]:
+def _errata(answer: Shown) -> list[str]:
     """Each with its section, and what becomes of code that follows the manual."""
     return [
         f"{entry['id']} ({entry['section']}, {entry['bites']}). It says: {entry['says']} What holds: {entry['holds']}"
@@ -374,7 +375,7 @@ def _errata(answer: Answer) -> list[str]:
     ]
 
 
-def _evidence(answer: Answer) -> list[str]:
+def _evidence(answer: Shown) -> list[str]:
     """The evidence, witness by witness."""
     proof = answer["evidence"]
     lines = []
@@ -395,7 +396,7 @@ def _evidence(answer: Answer) -> list[str]:
     return lines + [f"outdated: a fact has changed since the answer of {witness}" for witness in proof["stale"]]
 
 
-def _compared(said: Answer) -> list[str]:
+def _compared(said: ComparedLayout) -> list[str]:
     """The definitions of other projects that lay operands out in the same way, and the ones that do not."""
     subject = f"{', '.join(said['operands'])} in {said['space']} ({said['name']})"
     agreeing = ", ".join(f"{count} definition{'s' * (count > 1)} of {peer}" for peer, count in said["agreeing"].items())
@@ -408,15 +409,16 @@ def _span(releases: list[str]) -> str:
     return releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
 
 
-def _choice(answer: Answer) -> list[str]:
+def _choice(answer: Shown) -> list[str]:
     """The product and its instruction descriptor, or of an opcode alone the products that are legal."""
-    if not answer["product"]:
-        return list(answer["legal_products"])
+    descriptor = answer["instruction_descriptor"]
+    if descriptor is None:
+        return answer["legal_products"]
     said = ", ".join(f"{name} = {value}" for name, value in answer["product"].items())
-    return [said, f"instruction descriptor {answer['instruction_descriptor']['bits']}, with 0 for what the product leaves open"]
+    return [said, f"instruction descriptor {descriptor['bits']}, with 0 for what the product leaves open"]
 
 
-def _places(answer: Answer) -> list[str]:
+def _places(answer: Shown) -> list[str]:
     """The layouts in tensor memory, each with its formulas in both directions."""
     lines = []
     for layout in answer["tensor_layouts"]:
@@ -427,17 +429,17 @@ def _places(answer: Answer) -> list[str]:
     return lines
 
 
-def _questions(instruction: Instruction, answer: Answer) -> list[str]:
+def _questions(instruction: Instruction, answer: Shown) -> list[str]:
     """Commands that answer more about a product, or about one that an opcode has."""
     from ptxmma.catalog.products import resolution
 
     if instruction.operation != resolution.OPERATION:
         return []
-    if not answer["product"]:
+    descriptor = answer["instruction_descriptor"]
+    if descriptor is None:
         first = next(resolution.every(instruction.database.spec, instruction.variant), None)
         return [f"ptxmma show {_subject(instruction, dict(first.chosen))}"] if first else []
     subject = _subject(instruction, answer["product"])
-    descriptor = answer["instruction_descriptor"]
     result = next(operand["name"] for operand in answer["operands"] if operand["kind"] == "tensor-accumulator")
     return [
         f"ptxmma layout {subject} --operand {result} --row 0 --col 0",

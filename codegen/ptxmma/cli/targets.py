@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,8 @@ from ptxmma.cli.options import catalog_of, database_option, joined, json_option,
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 if TYPE_CHECKING:
+    from ptxmma.catalog.summaries.target_summary import TargetSummary
+    from ptxmma.cli.answers import ListedTarget
     from ptxmma.model import Spec
 
 #: So many products of a target are named.
@@ -61,7 +63,7 @@ def command(name: str, as_json: bool, database: str | None) -> None:
     )
 
 
-def _facts(answer: dict[str, Any]) -> list[str]:
+def _facts(answer: TargetSummary) -> list[str]:
     """The products, the first versions and the shared memory of a target."""
     gpus = answer["gpus"]
     facts = [f"PTX ISA {answer['ptx']}, CUDA {answer['cuda']}" + (f" to {answer['until']}" if answer["until"] else "")]
@@ -79,7 +81,8 @@ def _listed(spec: Spec, *, as_json: bool) -> None:
         products.setdefault(gpu.target, []).extend(gpu.names)
     rows = [(each.name, each.ptx, products.get(each.name, [])) for each in spec.targets]
     if as_json:
-        emit([{"target": name, "ptx": ptx, "gpus": gpus} for name, ptx, gpus in rows])
+        answer: list[ListedTarget] = [{"target": name, "ptx": ptx, "gpus": gpus} for name, ptx, gpus in rows]
+        emit(answer)
         return
     for line in aligned([(name, f"PTX ISA {ptx}", ", ".join(gpus[:_SHOWN])) for name, ptx, gpus in rows]):
         click.echo(line)

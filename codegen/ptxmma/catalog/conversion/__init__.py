@@ -6,7 +6,7 @@ the places of the target to the places of the source; which parts of a place dif
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -18,6 +18,32 @@ from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
 
 __all__ = ["Arrange", "Bit", "Conversion", "Shuffle", "Side", "Stride", "convert"]
+
+
+class SideFacts(TypedDict):
+    """A side of a conversion: an operand, and the first element of each of its tiles."""
+
+    operand: str
+    layout: str
+    bits: int
+    tiles: list[dict[str, int]]
+
+
+class _ConversionFacts(TypedDict):
+    kind: Kind
+    text: str
+    why: str
+    shuffles: int
+    source: SideFacts
+    target: SideFacts
+    steps: tuple[Step, ...]
+
+
+class ConversionFacts(_ConversionFacts, total=False):
+    """A conversion as plain data, with ``k`` and ``permuted`` where it has them."""
+
+    k: tuple[int, ...]
+    permuted: ConversionFacts
 
 
 class Conversion(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,15 +112,22 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"no function without memory: {self.why}")
         return cuda.function(self._header(), self._names(), self.source, self.target, self.steps)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ConversionFacts:
         """Return the answer as plain data, for JSON."""
-        sides = {
-            name: {"operand": one.name, "layout": one.layout, "bits": one.bits, "tiles": one.origins}
-            for name, one in (("source", self.source), ("target", self.target))
+        facts: ConversionFacts = {
+            "kind": self.kind,
+            "text": TEXTS[self.kind],
+            "why": self.why,
+            "shuffles": self.shuffles,
+            "source": _facts(self.source),
+            "target": _facts(self.target),
+            "steps": self.steps,
         }
-        answer = {"kind": self.kind, "text": TEXTS[self.kind], "why": self.why, "shuffles": self.shuffles, **sides, "steps": self.steps}
-        answer |= {"k": self.k} if self.k else {}
-        return answer | ({"permuted": self.permuted.to_dict()} if self.permuted is not None else {})
+        if self.k:
+            facts["k"] = self.k
+        if self.permuted is not None:
+            facts["permuted"] = self.permuted.to_dict()
+        return facts
 
     def __str__(self) -> str:
         lines = [*self._header(), *(f"  {line}" for line in self._program())]
@@ -217,3 +250,7 @@ def _why(source: Side, target: Side, origin: dict[Bit, Bit]) -> str:
     differ = [place for place in threads if place.name in GROUPS] or threads
     each = ((place, target.places[place] or "nothing", source.places.get(place) or "nothing") for place in differ)
     return "; ".join(f"bit {place.bit} of the {place.name} is {new} in the target, {old} in the source" for place, new, old in each)
+
+
+def _facts(one: Side) -> SideFacts:
+    return {"operand": one.name, "layout": one.layout, "bits": one.bits, "tiles": one.origins}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -19,14 +19,178 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.catalog.products import legal_products
 from ptxmma.catalog.summaries import throughput
-from ptxmma.model import Layout
+from ptxmma.model import Layout, Version
 
 #: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
 _SETTLED = {"when", "family"}
 
 
-def describe(instruction: Instruction) -> dict[str, Any]:
-    """Everything that the database knows about an instruction, in dicts, lists, strings and integers.
+class HintFacts(TypedDict):
+    """A hint: the meaning of each value, and the value of this spelling."""
+
+    name: str
+    title: str
+    value: str
+    default: str
+    values: dict[str, str]
+    requirements: list[dict[str, Any]]
+    source: str
+
+
+class DescriptorFacts(TypedDict):
+    """The instruction descriptor of a product."""
+
+    kind: str
+    bits: str
+
+
+class FormFacts(TypedDict):
+    """One way to pass the operands, with the 32-bit registers of a thread that each takes."""
+
+    name: str
+    operands: str
+    registers: dict[str, int]
+
+
+class OperandFacts(TypedDict):
+    """An operand."""
+
+    name: str
+    kind: str
+    title: str
+    access: str
+    type: str | None
+    bits: int
+    shift: int
+    rows: int
+    cols: int
+    computations: int
+    elements: int
+    registers: int
+    register_types: list[str]
+    c_type: str
+    constraint: str
+    immediates: list[int] | dict[str, int] | None
+    takes_register: bool
+    default: int | None
+    alignment: int
+    row_bytes: int
+    unit: str
+    uniform: str
+    layout: str | None
+    source: str
+
+
+class LayoutFacts(TypedDict):
+    """A layout in registers, as expressions in both directions."""
+
+    name: str
+    kind: str
+    operands: list[str]
+    forward: dict[str, str]
+    back: dict[str, str]
+    cute: str | None
+    triton: dict[str, list[list[int]]] | None
+
+
+class TensorLayoutFacts(TypedDict):
+    """A layout in tensor memory: the formulas of both directions."""
+
+    name: str
+    title: str
+    operands: list[str]
+    axes: dict[str, int]
+    selections: dict[str, list[int]]
+    at: dict[str, str]
+    back: dict[str, str]
+    source: str
+
+
+class MetadataFacts(TypedDict):
+    """The sparsity metadata."""
+
+    pattern: str
+    selectors: int
+    width: int
+    legal: list[str]
+    contributors: str
+
+
+class ComparedLayout(TypedDict):
+    """Other projects' answers about a layout."""
+
+    name: str
+    operands: list[str]
+    space: str
+    agreeing: dict[str, int]
+    differing: list[str]
+    stale: list[str]
+
+
+class EvidenceFacts(TypedDict):
+    """The evidence of an instruction."""
+
+    assembled: dict[str, list[str]]
+    executed: list[dict[str, Any]]
+    peers: list[str]
+    differing: list[str]
+    atoms: list[str]
+    stale: list[str]
+    layouts: list[ComparedLayout]
+
+
+class CplusplusFacts(TypedDict):
+    """An instruction in C++."""
+
+    header: str
+    functions: list[str]
+    front: str
+    statements: list[str]
+    front_header: str
+
+
+class Description(TypedDict):
+    """An instruction; rules, notes and errata are as in the database."""
+
+    instruction: str
+    identifier: str
+    title: str
+    family: str
+    documented: bool
+    source: str
+    shape: list[int] | None
+    scope: str
+    operation: str
+    sparse: bool
+    asynchronous: bool
+    syntax: str
+    qualifiers: dict[str, str]
+    hints: list[HintFacts]
+    product: dict[str, str | int]
+    legal_products: list[str]
+    instruction_descriptor: DescriptorFacts | None
+    operations: int | None
+    forms: list[FormFacts]
+    operands: list[OperandFacts]
+    layouts: list[LayoutFacts]
+    tensor_layouts: list[TensorLayoutFacts]
+    metadata: MetadataFacts | None
+    requirements: list[dict[str, Any]]
+    observed: list[dict[str, Any]]
+    accepted_by: dict[str, Version]
+    releases: dict[str, str]
+    semantics: list[dict[str, Any]]
+    undefined: list[dict[str, Any]]
+    uniform: list[dict[str, Any]]
+    notes: list[dict[str, Any]]
+    throughput: list[dict[str, Any]]
+    evidence: EvidenceFacts
+    errata: list[dict[str, Any]]
+    cplusplus: CplusplusFacts
+
+
+def describe(instruction: Instruction) -> Description:
+    """Everything that the database knows about an instruction.
 
     Raises:
         ValueError: the evidence beside the database is of another version of ptxmma.
@@ -71,7 +235,7 @@ def describe(instruction: Instruction) -> dict[str, Any]:
     }
 
 
-def _hints(instruction: Instruction) -> list[dict[str, Any]]:
+def _hints(instruction: Instruction) -> list[HintFacts]:
     """The hints that it takes, each with its values and what they mean, and the value of this spelling."""
     return [
         {
@@ -116,7 +280,7 @@ def _registers(form: OperandForm) -> dict[str, int]:
     }
 
 
-def _operand(operand: Operand) -> dict[str, Any]:
+def _operand(operand: Operand) -> OperandFacts:
     return {
         "name": operand.name,
         "kind": operand.kind,
@@ -152,18 +316,26 @@ def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | Non
     return None if legal is None else list(legal)
 
 
-def _layouts(instruction: Instruction) -> list[dict[str, Any]]:
+def _layouts(instruction: Instruction) -> list[LayoutFacts]:
     """The layouts of its operands, each once, as expressions in both directions."""
     users: dict[str, tuple[Layout, list[Operand]]] = {}
     for operand in _operands(instruction):
         if operand.layout is not None:
             users.setdefault(operand.layout.name, (operand.layout, []))[1].append(operand)
-    layouts = []
+    layouts: list[LayoutFacts] = []
     for layout, operands in users.values():
         forward, back = both_ways(layout)
-        elsewhere = {"cute": _text(operands[0].to_cute), "triton": _text(operands[0].to_triton)}
-        names = [operand.name for operand in operands]
-        layouts.append({"name": layout.name, "kind": layout.kind, "operands": names, "forward": forward, "back": back, **elsewhere})
+        layouts.append(
+            {
+                "name": layout.name,
+                "kind": layout.kind,
+                "operands": [operand.name for operand in operands],
+                "forward": forward,
+                "back": back,
+                "cute": _text(operands[0].to_cute),
+                "triton": _text(operands[0].to_triton),
+            }
+        )
     return layouts
 
 
@@ -175,7 +347,7 @@ def _text(notation: Callable[[], Any]) -> Any:
         return None
 
 
-def _evidence(instruction: Instruction) -> dict[str, Any]:
+def _evidence(instruction: Instruction) -> EvidenceFacts:
     proof = instruction.evidence
     return {
         "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
@@ -197,7 +369,7 @@ def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
     return list(users.values())
 
 
-def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> dict[str, Any]:
+def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> TensorLayoutFacts:
     """A layout in tensor memory: the formulas of both directions."""
     layout = placed.layout
     return {
@@ -212,22 +384,30 @@ def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> dict[str, Any]:
     }
 
 
-def _compared_layouts(instruction: Instruction) -> list[dict[str, Any]]:
+def _compared_layouts(instruction: Instruction) -> list[ComparedLayout]:
     """Return other projects' answers about the layouts of its operands, in tensor memory and, where no atom was compared, in registers."""
     summary = evidence.of(instruction.database)
     users = {placed.layout.name: (operands, "tensor memory") for placed, operands in _placed(instruction)}
     for operand in () if instruction.evidence.peers else _operands(instruction):
         if operand.layout is not None and summary.of_layout(operand.layout.name) != LayoutEvidence():
             users.setdefault(operand.layout.name, ([], "registers"))[0].append(operand.name)
-    compared = []
+    compared: list[ComparedLayout] = []
     for name, (operands, space) in users.items():
         proof = summary.of_layout(name)
-        said = {"agreeing": proof.agreeing, "differing": list(proof.differing), "stale": list(proof.stale)}
-        compared.append({"name": name, "operands": operands, "space": space, **said})
+        compared.append(
+            {
+                "name": name,
+                "operands": operands,
+                "space": space,
+                "agreeing": proof.agreeing,
+                "differing": list(proof.differing),
+                "stale": list(proof.stale),
+            }
+        )
     return compared
 
 
-def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
+def _descriptor(instruction: Instruction) -> DescriptorFacts | None:
     """The instruction descriptor of a product, with what it leaves open as 0; None without one."""
     if not instruction.variant.chosen:
         return None
@@ -236,18 +416,19 @@ def _descriptor(instruction: Instruction) -> dict[str, Any] | None:
     return {"kind": kind, "bits": f"{of_product(instruction):#010x}"}
 
 
-def _cplusplus(instruction: Instruction) -> dict[str, Any]:
+def _cplusplus(instruction: Instruction) -> CplusplusFacts:
     shown = cplusplus.shown(instruction)
     family, product = family_of(instruction), product_family.type_of_product(instruction)
-    return shown._asdict() | {
+    return {
+        "header": shown.header,
         "functions": list(shown.functions),
         "front": product or shown.front,
-        "front_header": f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else "",
         "statements": list(shown.statements),
+        "front_header": f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else "",
     }
 
 
-def _metadata(instruction: Instruction) -> dict[str, Any] | None:
+def _metadata(instruction: Instruction) -> MetadataFacts | None:
     """The sparsity metadata; None where there is none."""
     try:
         metadata = instruction.metadata

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
+
+import msgspec
 
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
@@ -33,6 +35,28 @@ class Line(NamedTuple):
     accepted_by: dict[str, Version]
     documented: bool
     instructions: tuple[Instruction, ...]
+
+
+class LineFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the list as plain data.
+
+    Attributes:
+        instruction: its spelling, with N in its shape where the line has several.
+        shape: ``"m16n8k16"``; None for an instruction without one.
+        types: the element types in the order of the spelling.
+        n: every N of the line.
+        ptx: the first PTX ISA version that has it, on the target that was asked for or on any.
+        targets: the least targets; a ``+`` means that all targets with the same features accept it, too.
+        documented: whether the manual has it.
+    """
+
+    instruction: str
+    shape: str | None
+    types: tuple[str, ...]
+    n: tuple[int, ...]
+    ptx: str
+    targets: tuple[str, ...]
+    documented: bool
 
 
 def lines(instructions: Iterable[Instruction], *, merged: bool = True) -> list[Line]:
@@ -113,8 +137,39 @@ def first_version(accepted_by: dict[str, Version], target: str | None = None) ->
     return accepted_by[target] if target else min(accepted_by.values())
 
 
-def summary(catalog: Catalog, family: str) -> dict[str, Any]:
-    """A family in dicts, lists, strings and integers, or the part of it that has one opcode, ``wgmma.mma_async``.
+class TypeSummary(TypedDict):
+    """The instructions of a family that have the same element types."""
+
+    types: list[str]
+    shapes: list[str]
+    ptx: Version
+    targets: list[str]
+
+
+class ErratumSummary(TypedDict):
+    """An erratum in short."""
+
+    id: str
+    bites: str
+    holds: str
+
+
+class FamilySummary(TypedDict):
+    """A family in short."""
+
+    family: str
+    titles: list[str]
+    instructions: int
+    documented: int
+    sources: list[str]
+    syntax: list[str]
+    types: list[TypeSummary]
+    headers: list[str]
+    errata: list[ErratumSummary]
+
+
+def summary(catalog: Catalog, family: str) -> FamilySummary:
+    """A family in short, or the part of it that has one opcode, ``wgmma.mma_async``.
 
     ``types`` has an entry for each combination of element types: its shapes, the first PTX ISA version that has one of its
     instructions, and the lowest targets.

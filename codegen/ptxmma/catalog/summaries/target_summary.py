@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.products import resolution
 from ptxmma.model import InstructionSet, Version
 
 
-def summary(catalog: Catalog, name: str) -> dict[str, Any]:
-    """A target in dicts, lists, strings and integers.
+class TargetFamily(TypedDict):
+    """The instructions of a family that a target accepts."""
+
+    family: str
+    instructions: int
+    ptx: Version
+    types: list[str]
+
+
+class LackedFamily(TypedDict):
+    """A family that a target lacks."""
+
+    family: str
+    instead: list[str]
+
+
+class TargetSummary(TypedDict):
+    """The abilities of a target."""
+
+    target: str
+    gpus: list[str]
+    ptx: str
+    cuda: str
+    driver: str
+    until: str
+    shared_memory: int | None
+    features_of: list[str]
+    families: list[TargetFamily]
+    lacks: list[LackedFamily]
+
+
+def summary(catalog: Catalog, name: str) -> TargetSummary:
+    """A target in short.
 
     ``families`` has an entry for each family of which the target accepts an instruction: how many, since which PTX ISA version, and the
     types of A of its products.  ``lacks`` has the other families; products have the families with which the target multiplies instead.
