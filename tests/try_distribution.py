@@ -79,6 +79,12 @@ def faults_of(distribution: Path) -> list[str]:
         expect(0, "", "python", "-W", "default", "-c", _EVERY_MODULE)  # what others' modules warn of is not ours
         for code, part, arguments in _GENERATING:
             expect(code, part, "ptxmma", *arguments)
+        place = subprocess.run([programs / "ptxmma", "--include-dir"], env=environment, capture_output=True, text=True, check=True).stdout
+        carried, generated = Path(place.strip()).parent, folder / "generated"
+        for file in generated.rglob("*"):
+            twin = carried / file.relative_to(generated)
+            if twin.is_file() and twin.read_bytes() != file.read_bytes():
+                faults.append(f"generate makes another {twin.name} than the distribution has")
         return faults
 
 

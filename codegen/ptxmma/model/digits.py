@@ -89,7 +89,8 @@ def _digit(tree: ast.expr, axes: Mapping[str, Any]) -> tuple[str, ast.expr, ast.
     if len(found) != 1 or len(names) != sum(1 for _ in _summands(tree)):
         text = ast.unparse(tree)
         raise FormulaError(f"{text!r} is not a digit of one axis; write weight * (axis // step % size), and a sum of such terms")
-    return found[0], ast.Constant(1), None, tuple(name for name in names if name not in axes)
+    # In Python 3.10, an empty tuple of a generator is not (), the default that JSON leaves out.
+    return found[0], ast.Constant(1), None, tuple(name for name in names if name not in axes) or ()
 
 
 def _axes(tree: ast.expr, axes: Mapping[str, Any]) -> set[str]:
