@@ -29,6 +29,8 @@ EXIT = b"exit"
 _ENDS = (b"ret", b"exit")
 #: Paths that differ at the start of a block: a kernel with more is not followed.
 _MOST_PATHS = 256
+#: Bytes before an opcode in which its predicate is looked for.
+_LONGEST_PREDICATE = 256
 #: Objects that are held at once: more are not counted.
 _MOST_HELD = 32
 _NUMBER = re.compile(rb"\s*(\d+)\b")
@@ -557,7 +559,8 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     harmless = () if any(life.start in each.states and each.rule for each in life.transitions) else (life.start,)
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
-        begin = max(text.rfind(mark, 0, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
+        near = max(0, match.start() - _LONGEST_PREDICATE)
+        begin = max(text.rfind(mark, near, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
         predicate = text[begin + 1 : match.start()].strip()
         made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
         if predicate and not predicate.startswith(b"@"):

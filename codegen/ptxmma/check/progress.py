@@ -18,7 +18,7 @@ from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.blocks import Blocked
 from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.thread_masks import ALL_THREADS
+from ptxmma.ptx.thread_masks import ALL_THREADS, Write
 
 #: An instruction that writes a register, or two.
 _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+)\s*,([^;]*)")
@@ -171,7 +171,7 @@ class Progress:
         """Return whether a register is computed from what a wait says, by few instructions; the answers are remembered."""
         if name not in telling and depth <= _DEEPEST:
             telling[name] = False  # for a value that is computed from itself
-            for opcode, _, operands in self._registers.writes(name):
+            for opcode, _, operands, _ in self._registers.writes(name):
                 words = words_of(operands) if opcode.startswith(_CARRYING) else []
                 told = [self._is_told(word, telling, depth + 1) for word in words]
                 telling[name] = telling[name] or True in told or opcode.startswith(b"mbarrier.")
@@ -226,9 +226,12 @@ class _Numbers:
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
         self._known: dict[bytes, Numbers] = {}
-        for name, sites in _sites(text, itertools.islice(sorted(names), _MOST_REGISTERS)).items():
-            if len(sites) == len(registers.writes(name)):
-                self._sites += sites
+        for name in itertools.islice(sorted(names), _MOST_REGISTERS):
+            writes = registers.writes(name)
+            if all(_is_alone(text, name, write) for write in writes):
+                self._sites += [
+                    _Site(offset, name, opcode, tuple(map(bytes.strip, rest.split(b",")))) for opcode, _, rest, offset in writes
+                ]
                 self._known[name] = frozenset()
 
     def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
@@ -290,18 +293,14 @@ def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[by
         name = waiting.popleft()
         if writes := registers.writes(name):
             yield name
-        for opcode, _, operands in writes:
+        for opcode, _, operands, _ in writes:
             if not opcode.startswith(_READING):
                 fresh = [word for word in words_of(operands) if word not in seen]
                 seen.update(fresh)
                 waiting += fresh
 
 
-def _sites(text: bytes, names: Iterable[bytes]) -> dict[bytes, list[_Site]]:
-    """The instructions that write a register alone, for each of some registers."""
-    sites: dict[bytes, list[_Site]] = {name: [] for name in names}
-    for match in _WRITES.finditer(text):
-        name = match[2]
-        if name in sites:
-            sites[name].append(_Site(match.start(1), name, match[1], tuple(word.strip() for word in match[3].split(b","))))
-    return sites
+def _is_alone(text: bytes, name: bytes, write: Write) -> bool:
+    """Return whether an instruction of a text writes a register, and no other."""
+    place = write[3] + len(write[0])
+    return text[place : text.find(b",", place)].strip() == name

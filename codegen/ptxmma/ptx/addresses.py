@@ -161,9 +161,9 @@ class Addresses:
 
     def _computed(self, name: bytes, depth: int) -> Sum:
         writes = self._registers.writes(name)
-        if not writes or len(writes) > _MOST_WRITES or depth > _DEEPEST or any(place for _, place, _ in writes):
+        if not writes or len(writes) > _MOST_WRITES or depth > _DEEPEST or any(place for _, place, _, _ in writes):
             return Sum({name: 1})
-        sums = [self._written(name, opcode, rest, depth) for opcode, _, rest in writes]
+        sums = [self._written(name, opcode, rest, depth) for opcode, _, rest, _ in writes]
         # The first place of an array, and a place with an index: the register may hold any place of the array.
         widest = max(sums, key=lambda each: len(each.terms))
         parts = (each.constant == widest.constant and each.terms.items() <= widest.terms.items() for each in sums)
@@ -209,7 +209,7 @@ class Addresses:
         """Return whether a register is computed from the quotient of another one and a constant."""
         waiting = {name}
         for _ in range(_QUOTIENT):
-            written = [(opcode, rest) for each in waiting for opcode, _, rest in self._registers.writes(each)[:_MOST_WRITES]]
+            written = [(opcode, rest) for each in waiting for opcode, _, rest, _ in self._registers.writes(each)[:_MOST_WRITES]]
             operands = [(opcode, [operand.strip() for operand in rest.split(b",")]) for opcode, rest in written]
             if any(_DIVIDED.fullmatch(opcode) and dividend in names for opcode, names in operands):
                 return True
@@ -226,7 +226,7 @@ class Addresses:
             return self._limits[index]
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
-            for opcode, _, rest in self._registers.writes(waiting.pop()):
+            for opcode, _, rest, _ in self._registers.writes(waiting.pop()):
                 operands = [operand.strip() for operand in rest.split(b",")]
                 if opcode.startswith(b"selp") and len(operands) == 3:
                     ends |= {self._end(operands)}

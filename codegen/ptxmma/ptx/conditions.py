@@ -193,16 +193,17 @@ class Predicates:
         return Condition(self._value(name, 0), b"ne", 0, holds, name, offset, *threads)
 
     def writes(self, name: bytes) -> list[Write]:
-        """The instructions that write a register: their opcodes, the register's place in the first operand, and the other operands."""
+        """The instructions that write a register, in the order of the text."""
         return self._writes.get(name, [])
 
     @functools.cached_property
     def _writes(self) -> dict[bytes, list[Write]]:
         """The instructions that write each register."""
         writes: dict[bytes, list[Write]] = {}
-        for opcode, target, operands in _WRITES.findall(self._text):
-            for place, name in enumerate(_words_of(target)):
-                writes.setdefault(name, []).append((opcode, place, operands))
+        for match in _WRITES.finditer(self._text):
+            opcode, target, operands = match.groups()
+            for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
+                writes.setdefault(name, []).append((opcode, place, operands, match.start(1)))
         return writes
 
     def sources(self, names: Iterable[bytes]) -> set[bytes]:
@@ -210,7 +211,7 @@ class Predicates:
         found = {*names}
         waiting = [*found]
         while waiting:
-            for _, _, operands in self.writes(waiting.pop()):
+            for _, _, operands, _ in self.writes(waiting.pop()):
                 fresh = [name for name in words_of(operands) if name not in found]
                 found.update(fresh)
                 waiting += fresh
@@ -230,7 +231,7 @@ class Predicates:
         writes = self.writes(name)
         if len(writes) != 1 or depth > _DEEPEST:
             return False
-        opcode, _, operands = writes[0]
+        opcode, _, operands, _ = writes[0]
         words = _words_of(operands)
         if opcode == b"not.pred":
             return self.is_elected((b"!" if holds else b"") + words[0], depth + 1)
@@ -274,7 +275,7 @@ class Predicates:
             return Value(name, frozenset([name, _THREADS, _MEMORY]), changes=True)
         causes, texts = set[bytes](), []
         changes, polled = len(writes) > 1, len(writes) == 1
-        for opcode, place, rest in writes:
+        for opcode, place, rest, _ in writes:
             operands = [self._value(word, depth + 1) for word in _words_of(rest)]
             changing = _CHANGING.match(opcode) is not None
             polled = polled and (_POLLED.match(opcode) is not None or (len(operands) == 1 and operands[0].polled))

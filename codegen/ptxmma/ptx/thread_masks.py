@@ -15,8 +15,8 @@ ALL_THREADS = -1
 _words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
 #: Instructions between a register and what it is computed from; beyond, it is not followed.
 _DEEPEST = 24
-#: An instruction that writes a register: its opcode, the register's place in the first operand, and the other operands.
-Write = tuple[bytes, int, bytes]
+#: An instruction that writes a register: its opcode, the register's place in the first operand, the other operands, and its own place.
+Write = tuple[bytes, int, bytes, int]
 
 
 class ThreadMasks:
@@ -86,7 +86,7 @@ class ThreadMasks:
             if not writes:
                 self._numbers[name] = [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
             elif len(writes) == 1 and depth < _DEEPEST:
-                opcode, place, rest = writes[0]
+                opcode, place, rest, _ = writes[0]
                 if not place:
                     operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
                     self._numbers[name] = thread_values.result(opcode, operands)
