@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     # not for users: signatures only
     (
         r"py:.*",
-        r"ptxmma\.(model\.\w+\.(Database|InstructionSet|MetadataLayout|ScaleLayout|Spec)|catalog\.variants\.Variant|model\.bitmap\.Run|check\.checker\.Stream|arguments\.Shaped)",
+        r"ptxmma\.(model\.\w+\.(Database|InstructionSet|MetadataLayout|ScaleLayout|Spec)|catalog\.variants\.Variant|model\.bitmap\.Run|check\.checker\.Stream|arguments\.(Shaped|Offered))",
     ),
 ]
 # PTX spells with dots and quotes as they are.

@@ -993,3 +993,14 @@ def test_a_text_is_no_coordinate() -> None:
         operand.locate("9", 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="bit must be an integer or an array"):
         sparse.metadata.coords(0, "1")  # type: ignore[arg-type]
+
+
+def test_a_text_is_no_matrix() -> None:
+    """Type checkers say so, too, and that a place is several numbers."""
+    sparse = ptxmma.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    with pytest.raises(ValueError, match="must be a NumPy array"):
+        sparse.metadata.pack("1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be a NumPy array"):
+        ptxmma.emulate(sparse, "1", "1", metadata=np.zeros(32, np.uint32))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="concatenate tuple"):
+        sparse.operand("a").coords(5, 3) + 1  # type: ignore[operator]

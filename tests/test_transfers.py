@@ -276,8 +276,9 @@ def test_bad_operands_of_transfers(spelling: str, operands: dict[str, Any], mess
 
 @pytest.mark.parametrize("change", [{"p": 1.5}, {"p": "0"}, {"stride": 16.0}])
 def test_addresses_and_strides_that_are_not_integers(change: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"p": 0, "memory": _IMAGE} | change
     with pytest.raises(TypeError, match=f"{next(iter(change))} must be one integer"):
-        ptxmma.emulate(_WHOLE, **({"p": 0, "memory": _IMAGE} | change))
+        ptxmma.emulate(_WHOLE, **given)
 
 
 # --- vectors of one thread --------------------------------------------------------------------------------------------------

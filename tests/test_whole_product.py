@@ -139,7 +139,7 @@ def test_c_bound_must_be_a_distance() -> None:
         ptxmma.emulate(instruction, a, b, c_bound=1)
     for wrong in (-1, "far", np.zeros((3, 3)), np.nan):
         with pytest.raises(ValueError, match=r"c_bound says how far each addend may be from C: numbers, 0 or more, \(..., 16, 8\)"):
-            ptxmma.emulate(instruction, a, b, c_bound=wrong)
+            ptxmma.emulate(instruction, a, b, c_bound=wrong)  # type: ignore[arg-type]  # a text
 
 
 # --- a kernel that rounds as it likes -------------------------------------------------------------------------------------------

@@ -16,8 +16,17 @@ class Shaped(Protocol):
         """The number of entries along each of its axes."""
 
 
+class Offered(Protocol):
+    """An array of another library, which offers its memory."""
+
+    def __dlpack__(self) -> Any:
+        """Return a capsule with the memory."""
+
+
 #: An integer or an array of integers: a coordinate, or many.
 Numbers: TypeAlias = SupportsIndex | Shaped
+#: A matrix or registers: an array of any library.
+AnyArray: TypeAlias = Shaped | Offered
 
 
 def in_range(name: str, value: Any, limit: int, *, check: bool = True) -> Any:

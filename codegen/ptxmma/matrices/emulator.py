@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex, TypeAlias
 
+from ptxmma.arguments import AnyArray
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.lookup import instruction as find
 from ptxmma.matrices.operations import operation
 from ptxmma.matrices.products import in_registers, in_tensor_memory
 from ptxmma.matrices.products.in_registers import Emulated as Emulated  # it belongs to what this module offers
 from ptxmma.matrices.products.in_tensor_memory import TensorEmulated as TensorEmulated
+from ptxmma.matrices.shared.descriptor import Descriptor
 from ptxmma.matrices.transfers import memory, tensor_memory
 from ptxmma.matrices.transfers.memory import Moved as Moved
+
+#: An operand: registers, a matrix or an image of memory; a number, several, or a descriptor; None for the default.
+Given: TypeAlias = AnyArray | SupportsIndex | float | Sequence[int] | Descriptor | None
 
 #: The function of each operation; the others move and multiply nothing, or no source says what they do.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -32,7 +37,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def emulate(instruction: Instruction | str, *operands: Any, **named: Any) -> Any:
+def emulate(instruction: Instruction | str, *operands: Given, **named: Given) -> Any:
     """Execute one instruction for all its threads.
 
     Pass operands in order, or by the names below or PTX's own, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as

@@ -172,7 +172,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise self._without_data()
         return self.layout
 
-    def coords(self, *place: Numbers, **chosen: Numbers) -> Any:  # noqa: ARG002  # it has no data
+    def coords(self, *place: Numbers, **chosen: Numbers) -> tuple[Any, ...]:  # noqa: ARG002  # it has no data
         """Return the part at a place, a number for each of :attr:`axes`: the inverse of :meth:`locate`.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ptxmma.arguments import Numbers, integer
+from ptxmma.arguments import AnyArray, Numbers, integer
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
@@ -123,7 +123,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
     # --- matrices -----------------------------------------------------------------------------------------------------------
 
-    def pack(self, matrix: Any, memory: Any = None, *, address: int = 0, **selections: int) -> Any:
+    def pack(self, matrix: AnyArray, memory: Any = None, *, address: int = 0, **selections: int) -> Any:
         """A matrix, scale factors, metadata or bytes to an image of tensor memory, all copies of it.
 
         Args:
@@ -159,7 +159,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
                 cells[at] = kept | codes[here].astype(word) << word(bit)
         return image
 
-    def unpack(self, registers: Any, *, address: int = 0, **selections: int) -> Any:
+    def unpack(self, registers: AnyArray, *, address: int = 0, **selections: int) -> Any:
         """Return the operand's data in an image of tensor memory: the inverse of :meth:`pack`; of copies the first is read.
 
         ``registers`` is the image.
