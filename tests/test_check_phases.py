@@ -58,6 +58,31 @@ def test_a_ring_begins_with_the_right_parities(free: str, full: str, found: list
     assert rules(*ring(free, full)) == found
 
 
+def test_a_wait_for_a_later_phase_follows_another() -> None:
+    """A thread that has waited for the last mbarrier of a ring of three comes to the first one, waited for elsewhere, for phase 1."""
+    inits = "mbarrier.init.shared.b64 [%r1+16], 1; mbarrier.init.shared.b64 [%r1+24], 128; bar.sync 0;"
+    read = (
+        *("@%p1 bra fill;", "mov.u32 %r4, 0; mov.u32 %r5, 2;"),
+        *("read: shl.b32 %r20, %r5, 3; add.u32 %r11, %r1, %r20;", poll("one", "%r11", "%r4"), _READ),
+        "add.u32 %r21, %r5, 1; setp.eq.s32 %p4, %r21, 3; selp.u32 %r22, 1, 0, %p4; xor.b32 %r23, %r4, %r22; selp.b32 %r24, 0, %r21, %p4;",
+        *(
+            "shl.b32 %r25, %r24, 3; add.u32 %r12, %r1, %r25;",
+            poll("two", "%r12", "%r23"),
+            _READ,
+            "mbarrier.arrive.shared.b64 _, [bars+24];",
+        ),
+        "add.u32 %r26, %r24, 1; setp.eq.s32 %p5, %r26, 3; selp.b32 %r5, 0, %r26, %p5; selp.u32 %r27, 1, 0, %p5; xor.b32 %r4, %r23, %r27;",
+        *("add.u32 %r28, %r28, 1; setp.lt.u32 %p3, %r28, %r3; @%p3 bra read; ret;",),
+    )
+    fill = (
+        *("fill: mov.u32 %r6, 1; mov.u32 %r7, 0;", "again: shl.b32 %r29, %r7, 3; add.u32 %r10, %r1, %r29;", poll("empty", "%r1+24", "%r6")),
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r10], 128;" + _COPY.replace("[%r1]", "[%r10]"),
+        "add.u32 %r30, %r7, 1; setp.eq.s32 %p6, %r30, 3; selp.b32 %r7, 0, %r30, %p6; xor.b32 %r6, %r6, 1;",
+        *("add.u32 %r31, %r31, 1; setp.lt.u32 %p3, %r31, %r3; @%p3 bra again;",),
+    )
+    assert rules(inits, *read, *fill) == []
+
+
 def test_the_finding_says_where_the_arrivals_are() -> None:
     text = _HEAD + "\n".join((*ring("0", "0"), "ret;", "}", ""))
     (finding,) = (each for each in check(text) if each.severity != "note")

@@ -100,7 +100,7 @@ def _measure(
         for _ in range(launches):
             candidates[one]()
         stop.record()
-        while read and not stop.query():
+        while read and not stop.query():  # type: ignore[no-untyped-call]
             clocks[one].append(torch.cuda.clock_rate())
             watts[one].append(_watts())
             sleep(0.01)

@@ -145,7 +145,7 @@ class _Kernel:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
         for offset, wait in sorted(self._waits.items()):
             place = wait.use.place
-            if place is None or self.first.get(offset) != frozenset([1]):
+            if place is None or self.first.get(offset) != frozenset([1]) or self._follows_another(wait, place):
                 continue
             filled = {block for use, block in self._fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._arrivals if use.place == place and not place.step}
@@ -153,6 +153,15 @@ class _Kernel:
                 yield _remark(wait.use, self._faults["early"], "the thread has begun phase 0 before")
             elif filled and filled.isdisjoint(self._after(wait)):
                 yield _remark(wait.use, self._faults["early"], "copies bring its bytes in phase 0")
+
+    def _follows_another(self, wait: _Judged, place: Place) -> bool:
+        """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait: it may be for a later phase."""
+        before = self._from(0, {wait.block})
+        return any(
+            other.block in before and wait.block in self._from(other.block, ())
+            for offset, other in self._waits.items()
+            if (other.block != wait.block or offset < wait.use.offset) and (other.use.place is None or other.use.place.meets(place))
+        )
 
     def _after(self, wait: _Judged) -> Collection[int]:
         """The blocks that threads may reach after a wait before another one for the same mbarrier."""
