@@ -113,7 +113,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
         places = ((self.coords(lane, bit), bit) for bit in bits)
         return [(row, chunk, bit) for (row, chunk, read), bit in places if read == selector]
 
-    def pack(self, metadata: AnyArray, selector: int = 0, *, check: bool = True) -> Any:
+    def pack(self, metadata: AnyArray, selector: int = 0, *, check: bool = True) -> Any:  # type: ignore[override]  # it names its data
         """Row-major metadata of one tile to the registers of all threads; leading dimensions are batches of tiles.
 
         ``metadata`` is uint8 of shape (..., rows, chunks / 2): two fields in each byte, the earlier chunk in the low one.  The result
@@ -136,7 +136,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
             self.refuse_illegal(rows)
         return elements.like(self._registers_of(rows, chosen)[..., 0, 0, :], metadata)
 
-    def unpack(self, registers: AnyArray, selector: int = 0) -> Any:
+    def unpack(self, registers: AnyArray, selector: int = 0) -> Any:  # type: ignore[override]  # it names its data
         """Return the row-major metadata that the registers of all threads hold for one selector: the inverse of :meth:`pack`.
 
         Raises:
@@ -149,7 +149,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
         grid = words(registers, self.layout.threads)
         return elements.like(self._tiles_of(grid[..., None, None, :], self._selector(selector)), registers)
 
-    def pack_tiles(self, metadata: AnyArray, selector: int | None = None, *, pad: bool = False, check: bool = True) -> Any:
+    def pack_tiles(self, metadata: AnyArray, selector: int | None = None, *, pad: bool = False, check: bool = True) -> Any:  # type: ignore[override]  # it names its data
         """Row-major metadata of a whole matrix to the registers of each of its tiles.
 
         Args:
@@ -174,7 +174,7 @@ class Metadata(Operand, frozen=True, kw_only=True):
             self.refuse_illegal(rows)
         return elements.like(self._registers_of(rows, chosen), metadata)
 
-    def unpack_tiles(self, registers: AnyArray, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(self, registers: AnyArray, selector: int | None = None, shape: Sequence[int] | None = None) -> Any:  # type: ignore[override]  # it names its data
         """Return the row-major metadata of a whole matrix: the inverse of :meth:`pack_tiles`.
 
         Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ptxmma.arguments import Numbers
+from ptxmma.arguments import AnyArray, Numbers
 from ptxmma.catalog.operands.placement import Placement
 from ptxmma.model import ElementType, Granularity, Kind, Layout, RegisterType, Space
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands.tensor_fragment import TensorFragment
     from ptxmma.catalog.operands.tensor_operand import Transfer
     from ptxmma.catalog.operands.tensor_places import TensorPlaces
+
+
+#: A matrix, or the registers that hold it, and the numbers that select its part.
+Given: TypeAlias = AnyArray | Numbers | Sequence[int] | None
 
 
 class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -239,7 +243,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     # --- matrices, which each class packs in its own way --------------------------------------------------------------------
 
-    def pack(self, *data: Any, **chosen: Any) -> Any:  # noqa: ARG002  # it has no data
+    def pack(self, *data: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """One tile of what it holds to where it lies: to the registers of all threads, or to an image of an on-chip memory.
 
         Raises:
@@ -247,7 +251,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
-    def unpack(self, *held: Any, **chosen: Any) -> Any:  # noqa: ARG002  # it has no data
+    def unpack(self, *held: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """Return what registers or an image hold: the inverse of :meth:`pack`.
 
         Raises:
@@ -255,7 +259,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
-    def pack_tiles(self, *data: Any, **chosen: Any) -> Any:  # noqa: ARG002  # it has no data
+    def pack_tiles(self, *data: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """A whole matrix to the registers of each of its tiles.
 
         Raises:
@@ -263,7 +267,7 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
-    def unpack_tiles(self, *held: Any, **chosen: Any) -> Any:  # noqa: ARG002  # it has no data
+    def unpack_tiles(self, *held: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """Return a whole matrix from the registers of its tiles: the inverse of :meth:`pack_tiles`.
 
         Raises:

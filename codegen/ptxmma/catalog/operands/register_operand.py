@@ -105,7 +105,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
     # --- matrices -----------------------------------------------------------------------------------------------------------
     # These functions import NumPy, without which most questions are answered.
 
-    def pack(self, matrix: AnyArray) -> Any:
+    def pack(self, matrix: AnyArray) -> Any:  # type: ignore[override]  # it names its data
         """One tile of a matrix to the registers of all threads; leading dimensions are batches of tiles.
 
         ``matrix`` has shape (..., rows, cols), of several matrices (``ldmatrix.x4``, ``m8n8k4`` with f16) (..., 4, rows, cols), and the
@@ -125,7 +125,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
             raise ValueError(f"{self.name} has shape {codes.shape}; one tile is {batch_of(*expected)}: pack_tiles takes larger matrices")
         return elements.like(self._packed(codes)[..., 0, 0, :, :], matrix)
 
-    def unpack(self, registers: AnyArray) -> Any:
+    def unpack(self, registers: AnyArray) -> Any:  # type: ignore[override]  # it names its data
         """Return the matrix in the registers of all threads: the inverse of :meth:`pack`.
 
         ``registers`` has shape (..., threads, registers) and any dtype of a register's size, whose bits are read; padding bits of
@@ -140,7 +140,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
 
         return elements.like(self._unpacked(self._words(registers)[..., None, None, :, :]), registers)
 
-    def pack_tiles(self, matrix: AnyArray, *, pad: bool = False) -> Any:
+    def pack_tiles(self, matrix: AnyArray, *, pad: bool = False) -> Any:  # type: ignore[override]  # it names its data
         """A whole matrix to the registers of each of its tiles: (..., R, C) to (..., R/rows, C/cols, threads, registers).
 
         Args:
@@ -155,7 +155,7 @@ class RegisterOperand(Operand, frozen=True, kw_only=True):
 
         return elements.like(self._packed(whole(self._codes(matrix), (self.rows, self.cols), self.name, pad)), matrix)
 
-    def unpack_tiles(self, registers: AnyArray, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(self, registers: AnyArray, shape: Sequence[int] | None = None) -> Any:  # type: ignore[override]  # it names its data
         """Return a whole matrix from the registers of its tiles: the inverse of :meth:`pack_tiles`.
 
         Args:

@@ -104,7 +104,7 @@ class Scales(Operand, frozen=True, kw_only=True):
         ids = (point[name] * self.layout.steps.get(name, 1) for name in self.selections)
         return (point[self.line], point["block"], *ids)
 
-    def pack(self, scales: AnyArray, byte_id: int = 0, thread_id: int = 0, registers: Any = None) -> Any:
+    def pack(self, scales: AnyArray, byte_id: int = 0, thread_id: int = 0, registers: Any = None) -> Any:  # type: ignore[override]  # it names its data
         """The scale factors of one tile to the registers of all threads; leading dimensions are batches of tiles.
 
         Args:
@@ -128,7 +128,7 @@ class Scales(Operand, frozen=True, kw_only=True):
             raise ValueError(f"scales have shape {codes.shape}; one tile is {batch_of(*self.shape)}: pack_tiles takes larger matrices")
         return elements.like(self._registers_of(codes, byte_id, thread_id, registers), scales)
 
-    def unpack(self, registers: AnyArray, byte_id: int = 0, thread_id: int = 0) -> Any:
+    def unpack(self, registers: AnyArray, byte_id: int = 0, thread_id: int = 0) -> Any:  # type: ignore[override]  # it names its data
         """Return the scale factors that registers (..., threads) hold, in the shape that :meth:`pack` takes: its inverse.
 
         Raises:
@@ -140,7 +140,7 @@ class Scales(Operand, frozen=True, kw_only=True):
 
         return elements.like(self._tiles_of(words(registers, self.layout.threads), byte_id, thread_id), registers)
 
-    def pack_tiles(self, scales: AnyArray, byte_id: int | None = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:
+    def pack_tiles(self, scales: AnyArray, byte_id: int | None = 0, thread_id: int = 0, registers: Any = None, *, pad: bool = False) -> Any:  # type: ignore[override]  # it names its data
         """The scale factors of a whole matrix to the registers of each of its tiles.
 
         Args:
@@ -177,7 +177,7 @@ class Scales(Operand, frozen=True, kw_only=True):
             registers = self._registers_of(tiles[every], chosen, thread_id, registers)
         return elements.like(registers, scales)
 
-    def unpack_tiles(self, registers: AnyArray, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:
+    def unpack_tiles(self, registers: AnyArray, byte_id: int | None = 0, thread_id: int = 0, shape: Sequence[int] | None = None) -> Any:  # type: ignore[override]  # it names its data
         """Return the scale factors of a whole matrix: the inverse of :meth:`pack_tiles`; ``shape`` is their own, where they were padded.
 
         Raises:

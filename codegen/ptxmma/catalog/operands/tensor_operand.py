@@ -123,7 +123,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
 
     # --- matrices -----------------------------------------------------------------------------------------------------------
 
-    def pack(self, matrix: AnyArray, memory: Any = None, *, address: int = 0, **selections: int) -> Any:
+    def pack(self, matrix: AnyArray, memory: Any = None, *, address: int = 0, **selections: int) -> Any:  # type: ignore[override]  # it names its data
         """A matrix, scale factors, metadata or bytes to an image of tensor memory, all copies of it.
 
         Args:
@@ -159,7 +159,7 @@ class TensorOperand(Operand, frozen=True, kw_only=True):
                 cells[at] = kept | codes[here].astype(word) << word(bit)
         return image
 
-    def unpack(self, registers: AnyArray, *, address: int = 0, **selections: int) -> Any:
+    def unpack(self, registers: AnyArray, *, address: int = 0, **selections: int) -> Any:  # type: ignore[override]  # it names its data
         """Return the operand's data in an image of tensor memory: the inverse of :meth:`pack`; of copies the first is read.
 
         ``registers`` is the image.
