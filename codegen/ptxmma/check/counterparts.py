@@ -6,7 +6,6 @@ Where it is not known which, or an address is not followed, it may be the one th
 
 from __future__ import annotations
 
-import bisect
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -145,27 +144,32 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
     An object is judged if all that brings bytes for it is executed with one instruction that expects some: without a label or a branch
     between them, under the same predicate.  Both numbers are constants, and no copy goes to several thread blocks.
     """
-    parted = [match.start() for match in _PARTED.finditer(text)]
-
-    def way(use: Use) -> tuple[int, bytes | None]:
-        """Instructions that are executed together, or none of them, have the same."""
-        predicate = _PREDICATE.search(text[max(0, use.offset - _NEAR) : use.offset])
-        return bisect.bisect(parted, use.offset), predicate and predicate[1]
-
     expecting = [use for use in uses if any(starts(use.opcode, word.encode()) for word in count.expects)]
     others = [use for use in uses if b"complete_tx" in use.opcode]
+    ways = _ways(text, [*expecting, *others]) if expecting and others else {}
     for use in expecting:
         bringing = [each for each in others if each.place is None or use.place is None or each.place.meets(use.place)]
         if not bringing or use.place is None or any(each.place is None for each in (*expecting, *bringing)):
             continue
-        ways = [way(each) for each in expecting if each.place is not None and each.place.meets(use.place)]
-        together = [each for each in bringing if way(each) == way(use)]
-        if not together or len({*ways}) < len(ways) or not {*map(way, bringing)} <= {*ways}:
+        expected_on = [ways[each.offset] for each in expecting if each.place is not None and each.place.meets(use.place)]
+        together = [each for each in bringing if ways[each.offset] == ways[use.offset]]
+        if not together or len({*expected_on}) < len(expected_on) or not {ways[each.offset] for each in bringing} <= {*expected_on}:
             continue
         sizes = [_size(text, each, count, addresses) for each in together]
         expected = addresses.of(use.operand)
         if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
             yield use, f"{brought:,} bytes, not {expected.constant:,}"
+
+
+def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:
+    """The ways to instructions, by their offsets: those that are executed together, or none of them, have the same."""
+    ways: dict[int, tuple[int, bytes]] = {}
+    part, before = 0, None
+    for offset in sorted(use.offset for use in uses):
+        part += before is not None and _PARTED.search(text, before, offset) is not None
+        predicate = _PREDICATE.search(text[max(0, offset - _NEAR) : offset])
+        ways[offset], before = (part, (predicate and predicate[1]) or b""), offset
+    return ways
 
 
 def _size(text: bytes, use: Use, count: ByteCount, addresses: Addresses) -> int | None:
