@@ -718,7 +718,7 @@ _SPEC = {
     "a section twice": ("sections.yaml", '"9.4": "9.7.18.3.3"', '"9.4": "9.7.18.3.2"', r"sections.yaml:\d+:\d+: a second section 9.7.18.3.2 of PTX ISA 9.4"),
     "a word of PTX that means another": ("words.yaml", '"nvf4"', '"tf32"', r"words.yaml:\d+:\d+: the word 'tf32' is a word of PTX: leave it out"),
     "a word twice": ("words.yaml", '"nvf4"', '"mxfp4"', r"words.yaml:\d+:\d+: the word 'mxfp4' means something already: leave it out"),
-    "a word that means nothing": ("words.yaml", 'means: ["kind::mxf4"', 'means: ["kind::mxf5"', r"words.yaml:\d+:\d+: no instruction has kind::mxf5"),
+    "a word that means nothing": ("words.yaml", 'means: ["kind::mxf4 e2m1"', 'means: ["kind::mxf5 e2m1"', r"words.yaml:\d+:\d+: no instruction has kind::mxf5"),
     "words that no instruction has together": ("words.yaml", 'means: ["wgmma mma_async"]', 'means: ["wgmma ldmatrix"]', r"words.yaml:\d+:\d+: each word of 'wgmma ldmatrix' is one of PTX, but no instruction has them all: leave one out, or list them"),
     "a preference for no fact": ("words.yaml", 'fact: "dtype"', 'fact: "dtypes"', r"words.yaml:\d+:\d+: unknown fact 'dtypes'; known: "),
     "a preference for a value that nothing has": ("words.yaml", 'first: ["cta_group::1"]', 'first: ["cta_group::3"]', r"words.yaml:\d+:\d+: unknown cta_group 'cta_group::3'; known: cta_group::1, cta_group::2"),
