@@ -145,14 +145,18 @@ class _Kernel:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
         for offset, wait in sorted(self._waits.items()):
             place = wait.use.place
-            if place is None or self.first.get(offset) != frozenset([1]) or self._follows_another(wait, place):
+            if place is None or self.first.get(offset) != frozenset([1]):
                 continue
             filled = {block for use, block in self._fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._arrivals if use.place == place and not place.step}
             if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
-                yield _remark(wait.use, self._faults["early"], "the thread has begun phase 0 before")
+                cause = "the thread has begun phase 0 before"
             elif filled and filled.isdisjoint(self._after(wait)):
-                yield _remark(wait.use, self._faults["early"], "copies bring its bytes in phase 0")
+                cause = "copies bring its bytes in phase 0"
+            else:
+                continue
+            if not self._follows_another(wait, place):
+                yield _remark(wait.use, self._faults["early"], cause)
 
     def _follows_another(self, wait: _Judged, place: Place) -> bool:
         """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait: it may be for a later phase."""
