@@ -95,7 +95,7 @@ def test_the_finding_says_where_the_arrivals_are() -> None:
     [
         # The wait before the copy.
         ((poll("full", "bars", "0"), _EXPECT, _COPY), (_EXPECT, _COPY, poll("full", "bars", "0"))),
-        # On one of two branches there is no other way.
+        # One of two branches has no other way.
         (
             ("setp.eq.u32 %p4, %r3, 0; @%p4 bra on;", poll("full", "bars", "0"), "on:", poll("more", "bars", "0"), _EXPECT, _COPY),
             ("setp.eq.u32 %p4, %r3, 0; @%p4 bra on;", poll("full", "bars", "0"), "on:", _EXPECT, _COPY, poll("more", "bars", "0")),

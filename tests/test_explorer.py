@@ -214,7 +214,7 @@ def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> Non
 
 
 def test_the_box_answers_questions(page: Any) -> None:
-    """The first answer to a question is the answer of Python and the command; a sample of those that are typed in one line."""
+    """The first answer to a question is the answer of Python and the command; a sample of the questions that are typed in one line."""
     asked = [text for text in QUESTIONS["instructions"] if re.search(r"^[a-z0-9.: _]+$", text)][::7]
     box, first = page.get_by_role("combobox", name="Find an instruction"), page.get_by_role("option").first.locator(".spelling")
     for text in asked:

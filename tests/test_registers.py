@@ -355,7 +355,7 @@ _REGISTERS = np.zeros((32, 4), np.uint32)
         ),
         (lambda: _A.pack(_ONE[0]), "a has shape (16,); it takes (..., R, C)"),
         (lambda: _A.pack(_ONE.astype(np.float32)), "a has dtype float32; f16 takes float16, or uint16 for raw bits"),
-        (lambda: _A.pack([[1.0]]), "a must be a NumPy array, a torch tensor or an array with __dlpack__, not list"),  # type: ignore[list-item]  # a list is no array
+        (lambda: _A.pack([[1.0]]), "a must be a NumPy array, a torch tensor or an array with __dlpack__, not list"),  # type: ignore[list-item]  # a list is not an array
         (lambda: _A.pack(np.zeros((0, 16, 16), np.float16)), "a: an array of shape (0, 16, 16) has no elements"),
         (
             lambda: _A.pack_tiles(_ONE[:15]),

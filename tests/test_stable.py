@@ -1,4 +1,4 @@
-"""What the page of stable names lists is in the product.  Names may be added without a word there."""
+"""The product has every name that the page of stable names lists.  Names may be added without a word there."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _GENERATING: tuple[tuple[int, str, tuple[str, ...]], ...] = (
 
 
 def faults_of(distribution: Path) -> list[str]:
-    """What does not work in a bare environment with ``distribution``."""
+    """The faults of a bare environment with ``distribution``."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         venv.create(folder / "bare", with_pip=True)

@@ -125,7 +125,7 @@ def _unmatched(*words: bytes, other_than: bytes = b"\0", where: tuple[bytes, ...
 
 
 def _inverted(arrives: bytes) -> Callable[[Module], bytes | None]:
-    """The fault that all waits for the mbarriers of one address name the opposite parity: of the first to which an instruction comes."""
+    """The opposite parity in all waits for the mbarriers of one address: the first that an instruction names."""
 
     def put(module: Module) -> bytes | None:
         named = [(use.opcode, use.place) for use in module.uses if use.place is not None]

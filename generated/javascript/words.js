@@ -130,7 +130,7 @@ function wordSizes(word) {
 }
 
 /**
- * A modifier in small letters, and its last part if that is no number: `kind::f16` and `f16`.
+ * A modifier in small letters, and its last part unless it is a number: `kind::f16` and `f16`.
  * @param {string} token
  */
 function textsOfToken(token) {
@@ -301,7 +301,7 @@ function isOrdered({ places }) {
 
 /**
  * Return whether a spelling begins with the opcode or a shape, and has its modifiers in order, without a letter for a size. Between the opcode and `sync` nothing is
- * left out: `mma.sync` is no sparse instruction.
+ * left out: `mma.sync` is not a sparse instruction.
  * @param {Match} match
  */
 function isBegun(match) {

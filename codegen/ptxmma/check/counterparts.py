@@ -162,7 +162,7 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
 
 
 def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:
-    """The ways to instructions, by their offsets: those that are executed together, or none of them, have the same."""
+    """The way to each instruction, by its offset: instructions that are executed together, or none of them, share one."""
     ways: dict[int, tuple[int, bytes]] = {}
     part, before = 0, None
     for offset in sorted(use.offset for use in uses):

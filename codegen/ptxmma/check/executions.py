@@ -131,7 +131,7 @@ class Executions:
                 yield Remark(Token(each.opcode, each.offset), "warning", "partial-warp", message), each.opcode
 
     def _uniform(self, opcode: bytes) -> Statement | None:
-        """The fact that all threads of a scope execute an instruction together: of the largest scope."""
+        """The fact that all threads of the largest scope execute an instruction together."""
         instruction = self._catalog.meaning(spelling_of(opcode)) if _ALIGNED in opcode else None
         facts = [fact for fact in instruction.uniform() if fact.over] if instruction is not None else []
         return max(facts, key=lambda fact: self._scopes[fact.over], default=None)

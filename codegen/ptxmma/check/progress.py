@@ -259,7 +259,7 @@ class _Numbers:
         return frozenset([number]) if number is not None else self._known.get(operand)
 
     def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
-        """The numbers of a register before an instruction, and those that it writes."""
+        """The numbers of a register before an instruction, and the numbers that it writes."""
         if site.opcode.startswith(b"mbarrier."):
             return before | _EITHER if site.offset not in self._waits or site.offset in opened else before | {0}
         operands = [self.of(word) for word in site.operands]

@@ -1,4 +1,4 @@
-"""Registers that the warps of a kernel ask for, against those that its thread block has."""
+"""Registers that the warps of a kernel ask for, against the registers of its thread block."""
 
 from __future__ import annotations
 

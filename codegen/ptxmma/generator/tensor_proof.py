@@ -66,7 +66,7 @@ def _operands(spec: Spec) -> Iterator[_Operand]:
         return
     read = _read_by_kind(spec)
     products: set[tuple[object, ...]] = set()
-    # The facts that decide on an operand: those that its kind reads, and those that its numbers follow from.
+    # The facts that decide on an operand: its kind reads some, and its numbers follow from others.
     numbering = {"k", *spec.patterns.tested, *spec.types.around.tested}
     stated = {kind: sorted((names | numbering).difference(product_rules.ARGUMENTS)) for kind, names in read.items()}
     deciding = {kind: [name for name in product_rules.ARGUMENTS if name in names | numbering] for kind, names in read.items()}

@@ -10,7 +10,7 @@ def next_on_every_way(follows: Sequence[Sequence[int]], order: Sequence[int]) ->
 
     Args:
         follows: the blocks that may follow each; -1 for the end.  A block that nothing follows, such as a trap, is not looked at.
-        order: the blocks that can be reached, each before those that follow it except where a loop closes.
+        order: the blocks that can be reached, each before its followers except where a loop closes.
     """
     everything = (1 << len(follows)) - 1
     on_all = [everything] * len(follows)  # masks of the blocks on every way

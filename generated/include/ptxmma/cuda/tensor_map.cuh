@@ -79,7 +79,7 @@ struct tensor_map {
   CUtensorMapL2promotion promotion;
   CUtensorMapFloatOOBfill fill;
 
-  // Whether every rule holds that the driver is known to have, for a tensor at this address.
+  // True if a tensor at this address satisfies every known rule of the driver.
   constexpr bool legal(uint64_t tensor = 0) const {
     const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);

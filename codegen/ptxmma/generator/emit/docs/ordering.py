@@ -31,7 +31,7 @@ def _executed(spec: Spec, entry: InstructionSet) -> str:
 
 
 def _completed(spec: Spec, entry: InstructionSet) -> str:
-    """The instruction after which an asynchronous one is known to be complete, as a sentence."""
+    """The instruction that waits for an asynchronous one, as a sentence."""
     protocol = _protocol(spec, entry)
     if not entry.asynchronous or protocol is None:
         return ""
