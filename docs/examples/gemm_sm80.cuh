@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include <ptxmma/cuda/copy_pipeline.cuh>
 #include <ptxmma/cuda/fragment_moves.cuh>
 #include <ptxmma/cuda/storage.cuh>
 #include <ptxmma/mma/bf16_bf16.cuh>
@@ -22,11 +22,12 @@
 #include <ptxmma/mma_sp/bf16_bf16.cuh>
 #include <ptxmma/mma_sp/f16_f16.cuh>
 
-#include "gemm_sm80_copies.cuh"
-
 namespace gemm_sm80 {
 
 using ptxmma::storage;
+
+constexpr int WARP = 32, WARPS_DOWN = 2, WARPS_ACROSS = 4, THREADS = WARPS_DOWN * WARPS_ACROSS * WARP;
+constexpr int UNIT = 16;  // bytes that cp.async copies at once
 
 // In what the products of a type are summed.
 template <class Element>
@@ -37,6 +38,15 @@ __device__ inline __nv_bfloat162 pair(__nv_bfloat16, float x, float y) { return 
 __device__ inline __half2 pair(__half, float x, float y) { return __floats2half2_rn(x, y); }
 __device__ inline float2 pair(float, float x, float y) { return {x, y}; }
 __device__ inline int2 pair(int32_t, int32_t x, int32_t y) { return {x, y}; }
+
+// Fetches the fragment that begins at (x, k). The swizzle repeats itself from instruction to instruction along the lines of a tile, so that
+// a step along them is a constant to the compiler, and only the position on a line is worked out for each thread.
+template <class Fragment, class Tile>
+__device__ __forceinline__ void fetch_fragment(uint32_t (&registers)[Fragment::registers], uint32_t start, int lane, int x, int k) {
+  constexpr bool along_k = Tile::majorness == PTXMMA_MAJORNESS_K;
+  const uint32_t line = start + (along_k ? Tile::offset(x, 0) : Tile::offset(0, k));
+  ptxmma::load_fragment<Fragment, Tile>(registers, line, lane, along_k ? 0 : x, along_k ? k : 0);
+}
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
 
@@ -85,25 +95,22 @@ struct Gemm {
     uint32_t metadata[down];
   };
 
+  using CopiesOfA = ptxmma::tile_copies<A, THREADS>;
+  using CopiesOfB = ptxmma::tile_copies<B, THREADS>;
+
   const Args& arguments;
-  uint32_t ring;  // the shared address of the first stage
+  ptxmma::copy_pipeline<stages, sizeof(Stage)> pipeline;
   int tiles_down = ceil_div(arguments.m, rows), tiles_across = ceil_div(arguments.n, columns), tiles = tiles_down * tiles_across;
   int depth = ceil_div(arguments.k, B::k);  // stages for a tile
   int lane = threadIdx.x % WARP, row_of_warp = threadIdx.x / WARP % WARPS_DOWN * (rows / WARPS_DOWN);
   int column_of_warp = threadIdx.x / WARP / WARPS_DOWN * (columns / WARPS_ACROSS);
 
-  // Where the copies are, which run ahead of the multiplications: what this thread copies next and where to, and what is left of the
+  // Where the copies are, which run ahead of the multiplications: what this thread copies next, and what is left of the
   // matrices from the tile's corner on.
   int next_tile = blockIdx.x;
-  uint32_t next_stage = ring;
   const char *next_a, *next_b;
   const uint32_t* next_metadata;
   int rows_left, columns_left, k_left;
-
-  __device__ __forceinline__ uint32_t after(uint32_t stage) const {
-    constexpr uint32_t bytes = sizeof(Stage);
-    return stage == ring + (stages - 1) * bytes ? ring : stage + bytes;
-  }
 
   // The row and the column of D where a tile begins: down a band of a few rows, then one column to the right, and so on. The tiles in work
   // at a time form a rectangle, as square as can be, and what they read stays in L2.
@@ -117,8 +124,8 @@ struct Gemm {
   __device__ __forceinline__ void begin_copies() {
     const auto [row, column] = corner(min(next_tile, tiles - 1));
     const bool exists = next_tile < tiles;
-    next_a = Share<Input, A>::first(arguments.a, arguments.lda, row);
-    next_b = Share<Input, B>::first(arguments.b, arguments.ldb, column);
+    next_a = CopiesOfA::first(arguments.a, arguments.lda, row);
+    next_b = CopiesOfB::first(arguments.b, arguments.ldb, column);
     rows_left = exists ? arguments.m - row : 0;
     columns_left = exists ? arguments.n - column : 0;
     k_left = arguments.k;
@@ -130,18 +137,17 @@ struct Gemm {
 
   // Starts the copies of one stage.
   __device__ __forceinline__ void copy_next() {
-    copy<Input, A>(next_stage + offsetof(Stage, a), next_a, arguments.lda, rows_left, sparse ? k_left / 2 : k_left);
-    copy<Input, B>(next_stage + offsetof(Stage, b), next_b, arguments.ldb, columns_left, k_left);
+    CopiesOfA::copy(pipeline.filling + offsetof(Stage, a), next_a, arguments.lda, rows_left, sparse ? k_left / 2 : k_left);
+    CopiesOfB::copy(pipeline.filling + offsetof(Stage, b), next_b, arguments.ldb, columns_left, k_left);
     if constexpr (sparse) {
       const bool mine = threadIdx.x < words * sizeof(uint32_t) / UNIT;
-      copy_async(next_stage + offsetof(Stage, metadata) + threadIdx.x * UNIT, next_metadata, mine, UNIT);
+      ptxmma::cp_async_if(mine, pipeline.filling + offsetof(Stage, metadata) + threadIdx.x * UNIT, next_metadata);
       next_metadata += WARP;
     }
-    __pipeline_commit();
-    next_a += Share<Input, A>::further(arguments.lda);
-    next_b += Share<Input, B>::further(arguments.ldb);
+    pipeline.commit();
+    next_a += CopiesOfA::depth(arguments.lda);
+    next_b += CopiesOfB::depth(arguments.ldb);
     k_left -= B::k;
-    next_stage = after(next_stage);
   }
 
   // After the last copies of a tile come those of the next.
@@ -240,16 +246,15 @@ struct Gemm {
   }
 
   // Multiplies what a stage holds, of which the first fragments have been fetched, and starts the copies of a later one.
-  __device__ __forceinline__ void advance(
-      typename Sums::type (&sums)[down][across], Fragments (&fragments)[2], uint32_t& stage) {
+  __device__ __forceinline__ void advance(typename Sums::type (&sums)[down][across], Fragments (&fragments)[2]) {
 #pragma unroll
     for (int index = 0; index < steps; ++index) {
       if (index == steps - 1) {  // all warps have fetched what this stage holds, and the next one has arrived
-        __pipeline_wait_prior(stages - 2);
+        pipeline.wait();
         __syncthreads();
-        stage = after(stage);
+        pipeline.next();
       }
-      fetch(fragments[(index + 1) % 2], stage, (index + 1) % steps);
+      fetch(fragments[(index + 1) % 2], pipeline.reading, (index + 1) % steps);
       if (index == 0) copy_next();
       multiply(sums, fragments[index % 2], index);
       if (index == 0) end_copies();
@@ -258,19 +263,18 @@ struct Gemm {
 
   __device__ __forceinline__ void run() {
     begin_copies();
-    for (int i = 0; i < stages - 1; ++i) {
+    for (int i = 0; i < pipeline.ahead; ++i) {
       copy_next();
       end_copies();
     }
-    __pipeline_wait_prior(stages - 2);
+    pipeline.wait();
     __syncthreads();
     Fragments fragments[2];
-    fetch(fragments[0], ring, 0);
-    uint32_t stage = ring;
+    fetch(fragments[0], pipeline.reading, 0);
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
       typename Sums::type sums[down][across] = {};
       for (int round = 0; round < depth; ++round) {
-        advance(sums, fragments, stage);
+        advance(sums, fragments);
       }
       const auto [row, column] = corner(tile);
       const bool inside = row + rows <= arguments.m && column + columns <= arguments.n;
@@ -286,7 +290,7 @@ struct Gemm {
 template <class G>
 __global__ void __launch_bounds__(THREADS, 1) kernel(const typename G::Args arguments) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  G gemm{arguments, ptxmma::shared_address(memory)};
+  G gemm{arguments, decltype(G::pipeline)(ptxmma::shared_address(memory))};
   gemm.run();
 }
 

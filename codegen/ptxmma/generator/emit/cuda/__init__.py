@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
@@ -27,6 +27,11 @@ _TILES = "cuda/shared_tile.cuh"
 _HINTS = "cuda/hints.cuh"
 _LISTS = "cuda/register_lists.cuh"
 
+#: The parts that kernels are made of, each with the headers on which it is built.
+_PARTS = {
+    "cuda/copy_pipeline.cuh": (_TILES, "cp_async.cuh"),
+}
+
 
 # --- files ------------------------------------------------------------------------------------------------------------------
 
@@ -45,6 +50,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
     for family, members in families.items():
         outputs += headers.family(family, members)
     outputs += headers.moves()
+    outputs += headers.parts({output.path.removeprefix(f"{_FOLDER}/") for output in outputs})
     yield from outputs
     yield from headers.lists()
     yield headers.config()
@@ -114,6 +120,12 @@ class _Headers:
         values = fragment_moves.values(self._catalog)
         if values is not None and self._catalog.database.spec.shared_memory is not None:
             yield self.output("cuda/fragment_moves.cuh", "fragment_moves.cuh", **values)
+
+    def parts(self, present: Container[str]) -> Iterator[Output]:
+        """The parts of kernels whose wrappers are present."""
+        for path, includes in _PARTS.items():
+            if all(include in present for include in includes):
+                yield self.output(path, posixpath.basename(path), includes=includes)
 
     def family(self, family: str, members: Sequence[Instruction]) -> Iterator[Output]:
         """One header, or one for each pair of types beside one for their layouts."""
