@@ -47,11 +47,11 @@ int main() {
   std::printf("{\\"sm90\\": ");
   print_stage<Dense::A, Dense::B, Dense::Stage>("wgmma", Hopper::Shared::stages, Dense::bytes, Part::outer);
   std::printf(", \\"sm100\\": ");
-  using namespace gemm_sm100;
-  print_stage<A, B, Stage>("tcgen05", STAGES, A::transaction_bytes + B::transaction_bytes, +B::box_outer);
+  using Pair = gemm_sm100::Bf16;
+  print_stage<Pair::A, Pair::B, Pair::Stage>("tcgen05", Pair::stages, Pair::bytes, +Pair::B::box_outer);
   std::printf(", \\"d\\": ");
   std::printf("{");
-  print<D>("d", offsetof(Shared, d), +D::box_outer);
+  print<gemm_sm100::D>("d", offsetof(gemm_sm100::Shared<Pair>, d), +gemm_sm100::D::box_outer);
   std::printf("}}\\n");
 }
 """

@@ -1,4 +1,4 @@
-"""The kernel of ``docs/examples/gemm_sm100.cuh``, which no chip here runs: what it is made of, and one tile as the library emulates it."""
+"""The kernel of ``docs/examples/gemm_sm100.cuh``, which no chip here runs: what it is made of, and a tile of a pair as it is emulated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ptxmma.matrices.shared_memory import Descriptor, read_operand
 pytestmark = pytest.mark.nvcc
 
 _EXAMPLES = paths.CHECKOUT / "docs" / "examples"
-_PRODUCT = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, dtype="f32", atype="bf16", btype="bf16")
+_PRODUCT = ptxmma.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=256, dtype="f32", atype="bf16", btype="bf16")
 _LOAD = ptxmma.instruction("tcgen05.ld.sync.aligned.32x32b.x64.b32")
 
 #: Prints what the kernel works out, as JSON; it runs on the host.
@@ -30,6 +30,7 @@ _PROGRAM = """#include <cstddef>
 #include <cstdio>
 #include "gemm_sm100.cuh"
 using namespace gemm_sm100;
+using Part = Gemm<Bf16>::Part;
 template <class Tile, class Row>
 void print_tile(const char* name, size_t start, Row extra) {
   std::printf("\\"%s\\": {\\"start\\": %zu, \\"x\\": %u, \\"k\\": %u, ", name, start, +Tile::x, +Tile::k);
@@ -53,14 +54,15 @@ void print_operand(const char* name, size_t start) {
   });
 }
 int main() {
-  std::printf("{\\"instruction\\": %u, \\"columns\\": %u, ", Product::instruction(), Product::d_columns);
-  std::printf("\\"shared\\": %zu,\\n", sizeof(Shared));
-  print_operand<A>("a", sizeof(Stage) + offsetof(Stage, a));
-  print_operand<B>("b", sizeof(Stage) + offsetof(Stage, b));
-  print_tile<D>("d", offsetof(Shared, d), [] {});
+  using Stage = Bf16::Stage;
+  std::printf("{\\"instruction\\": %u, \\"columns\\": %u, ", Bf16::Product::instruction(), Bf16::Product::d_columns);
+  std::printf("\\"shared\\": %zu,\\n", sizeof(Shared<Bf16>));
+  print_operand<Bf16::A>("a", sizeof(Stage) + offsetof(Stage, a));
+  print_operand<Bf16::B>("b", sizeof(Stage) + offsetof(Stage, b));
+  print_tile<D>("d", offsetof(Shared<Bf16>, d), [] {});
   std::printf("\\"part\\": %u, \\"places\\": [", Part::columns);
   for (uint32_t first = 0; first < COLUMNS; first += Part::columns)
-    for (uint32_t i = 0; i < THREADS * Part::elements; ++i)
+    for (uint32_t i = 0; i < WRITERS * Part::elements; ++i)
       std::printf("%s[%u, %u]", first + i ? ", " : "", Part::row(i / Part::elements, i % Part::elements),
                   Part::col(i / Part::elements, i % Part::elements, first));
   std::printf("]}\\n");
@@ -69,7 +71,7 @@ int main() {
 
 
 def _copy_headers(folder: Path) -> None:
-    for name in ("gemm_sm100.cuh", "hopper.cuh", "tensor_map.cuh"):
+    for name in ("gemm_sm100.cuh", "gemm_sm100_operands.cuh", "hopper.cuh", "tensor_map.cuh"):
         shutil.copy(_EXAMPLES / name, folder)
 
 
@@ -102,6 +104,7 @@ def test_descriptors_and_places_are_those_of_the_library(kernel: dict[str, Any])
     assert np.array_equal(32 * place.warp + place.lane, thread)
     assert np.array_equal(place.register, register)
     assert np.array_equal(place.address, (thread // 32 * 32 << 16) + chunk * kernel["part"])
+    assert not place.cta.any()  # the other block's threads have the same lanes of its own tensor memory
 
 
 def _swizzled(address: Any) -> Any:
@@ -120,11 +123,11 @@ def _boxes(tile: dict[str, Any]) -> Any:
     return np.divmod(places, 2 * tile["k"])
 
 
-def test_one_tile_as_it_is_emulated(kernel: dict[str, Any]) -> None:
+def test_one_tile_of_a_pair_as_it_is_emulated(kernel: dict[str, Any]) -> None:
     """TMA's boxes, the descriptors, the instructions, the loads and TMA's boxes again: small integers come out exactly."""
     rng = np.random.default_rng(0)
-    m, n, k = 120, 248, 104  # TMA fills up with zeros
-    a, b = np.zeros((128, 128), np.float32), np.zeros((256, 128), np.float32)
+    m, n, k = 250, 248, 104  # TMA fills up with zeros
+    a, b = np.zeros((256, 128), np.float32), np.zeros((256, 128), np.float32)
     a[:m, :k], b[:n, :k] = rng.integers(-2, 3, (m, k)), rng.integers(-2, 3, (n, k))
     total: Any = None
     for step in range(2):
@@ -133,29 +136,31 @@ def test_one_tile_as_it_is_emulated(kernel: dict[str, Any]) -> None:
             tile = kernel[name]
             row, byte = _boxes(tile)
             bits = (np.ascontiguousarray(matrix[:, 64 * step : 64 * step + 64]).view(np.uint32) >> 16).astype(np.uint16)
-            operands.append((tile, bits.view(np.uint8)[row, byte]))
+            operands.append((tile, [bits.view(np.uint8)[row + rank * tile["x"], byte] for rank in range(2)]))
         for number in range(4):
-            steps = []
-            for tile, image in operands:
-                descriptor = Descriptor.decode(tile["steps"][number], family="tcgen05")
-                steps.append(read_operand(descriptor, image, "bf16", tile["x"], 16, "K", tile["start"]))
-            total = ptxmma.emulate(_PRODUCT, steps[0], steps[1].T, total).d
-    base = 128
+            halves = []
+            for tile, images in operands:
+                descriptor = Descriptor.decode(tile["steps"][number], family="tcgen05")  # the same in both blocks
+                read = [read_operand(descriptor, image, "bf16", tile["x"], 16, "K", tile["start"]) for image in images]
+                halves.append(np.concatenate(read))
+            total = ptxmma.emulate(_PRODUCT, halves[0], halves[1].T, total).d
+    base = 256  # the second accumulator
     d: Any = _PRODUCT.operand("d-tmem")
     memory = d.pack(total, address=base)
     tile = kernel["d"]
-    image = np.zeros(tile["x"] * tile["k"] * 2, np.uint8)
     places = np.array(kernel["places"]).reshape(-1, 4, 32, kernel["part"], 2)
-    for chunk, warps in enumerate(places):
-        for warp, lanes in enumerate(warps):
-            address = (32 * warp << 16) + base + chunk * kernel["part"]
-            words = ptxmma.emulate(_LOAD, address, memory).registers
-            halves = (np.asarray(words, np.uint32) >> 16).astype(np.uint16)  # whole numbers below 256 are bf16
-            at = np.array(tile["offsets"])[lanes[..., 0] * tile["k"] + lanes[..., 1]]
-            image[at], image[at + 1] = halves & 0xFF, halves >> 8
-    row, byte = _boxes(tile)
-    result = np.zeros((128, 512), np.uint8)
-    result[row, byte] = image
+    result = np.zeros((256, 512), np.uint8)
+    for rank in range(2):
+        for part, warps in enumerate(places):
+            image = np.zeros(tile["x"] * tile["k"] * 2, np.uint8)
+            for warp, lanes in enumerate(warps):
+                address = (32 * warp << 16) + base + part * kernel["part"]
+                words = ptxmma.emulate(_LOAD, address, memory[rank]).registers
+                halfwords = (np.asarray(words, np.uint32) >> 16).astype(np.uint16)  # whole numbers below 256 are bf16
+                at = np.array(tile["offsets"])[lanes[..., 0] * tile["k"] + lanes[..., 1] % kernel["part"]]
+                image[at], image[at + 1] = halfwords & 0xFF, halfwords >> 8
+            row, byte = _boxes(tile)
+            result[row + rank * tile["x"], byte + part * 2 * kernel["part"]] = image
     written = (result.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     assert 50 < np.abs(written).max() < 256
     assert np.array_equal(written, a @ b.T)
@@ -167,7 +172,7 @@ def test_the_checker_says_nothing(compiler: Nvcc, tmp_path: Path) -> None:
     ptx = compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", tmp_path)
     findings = Checker(notes=True).check(ptx)
     assert list(findings) == []
-    assert (findings.instructions, findings.uncovered) == (46, 0)
-    products = re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16 \[%r\d+\], %rd\d+, %rd\d+, (%r\d+), enable_input_d;", ptx)
+    assert (findings.instructions, findings.uncovered) == (162, 0)
+    products = re.findall(r"tcgen05\.mma\.cta_group::2\.kind::f16 \[%r\d+\], %rd\d+, %rd\d+, (%r\d+), enable_input_d;", ptx)
     assert len(products) == 4
     assert all(f"mov.b32 \t{register}, {of_product(_PRODUCT)};" in ptx for register in products)

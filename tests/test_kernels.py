@@ -108,25 +108,6 @@ def test_the_machine_code_of_a_tile(nvcc: str, example: str, target: str, expect
     assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0
 
 
-@pytest.mark.nvcc
-@pytest.mark.usefixtures("disassembler")
-@pytest.mark.parametrize("target", ["100a", "103a"])
-def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, target: str, tmp_path: Path) -> None:
-    """A stage has four steps along k, and four chunks of 64 columns leave tensor memory; nothing is spilled."""
-    built = tmp_path / "gemm.cubin"
-    arch = ["-gencode", f"arch=compute_{target},code=sm_{target}"]
-    said = _compile(nvcc, _EXAMPLES / "gemm_sm100.cu", built, "-cubin", "-Xptxas=-v", *arch)
-    assert "C75" not in said
-    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
-    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
-    counted = _counted(code)
-    expected = {"UTCHMMA": 4, "LDTM": 4, "UTCBAR": 2, "UTMALDG": 2, "UTMASTG": 4, "LDL": 0, "STL": 0}
-    assert {instruction: counted[instruction] for instruction in expected} == expected
-    assert code.count("LDTM.x64 ") == 4
-    assert code.count("STS.128 ") == 4 * 64 // 8
-    assert counted["UTCATOMSWS"] > 0  # the allocation
-
-
 def _code(built: Path, kernel: str, *options: str) -> dict[str, str]:
     """The machine code of each kernel of this name, by its template arguments."""
     code = subprocess.run(["cuobjdump", "-sass", *options, str(built)], capture_output=True, text=True, check=True).stdout
@@ -137,6 +118,33 @@ def _code(built: Path, kernel: str, *options: str) -> dict[str, str]:
 def _bodies(built: Path, kernel: str, *options: str) -> dict[str, Counter[str]]:
     """The machine instructions of each kernel of this name, by its template arguments."""
     return {arguments: _counted(body) for arguments, body in _code(built, kernel, *options).items()}
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+@pytest.mark.parametrize("target", ["100a", "103a"])
+def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, root: Path, target: str, tmp_path: Path) -> None:
+    """A stage has four steps along k, and four parts of 64 columns leave tensor memory; the page says what the assembler said."""
+    built = tmp_path / "gemm.cubin"
+    arch = ["-gencode", f"arch=compute_{target},code=sm_{target}"]
+    said = _compile(nvcc, _EXAMPLES / "gemm_sm100.cu", built, "-cubin", "-Xptxas=-v", *arch)
+    assert "C75" not in said
+    page = (root / "docs" / "gemm_sm100.rst").read_text(encoding="utf-8")
+    registers = set(re.findall(r"Used (\d+) registers", said))
+    assert all(f"{count} registers" in page for count in registers)
+    bodies = _bodies(built, "gemm_sm100::kernel")
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(bodies) == 2
+    expected = {"LDTM": 4, "UTCBAR": 2, "UTMALDG": 2, "UTMASTG": 4, "UTMACCTL": 3, "LDL": 0, "STL": 0}
+    for arguments, counted in bodies.items():
+        product = "UTCQMMA" if "e4m3" in arguments else "UTCHMMA"
+        assert {instruction: counted[instruction] for instruction in expected} == expected
+        assert counted[product] == 4
+        assert counted["UTCATOMSWS"] > 0  # the allocation
+    for code in _code(built, "gemm_sm100::kernel").values():
+        assert code.count("MMA.2CTA ") == 4
+        assert code.count("UTMALDG.2D.2CTA ") == code.count("UTCBAR.2CTA.MULTICAST ") == 2
+        assert code.count("LDTM.x64 ") == 4
+        assert code.count("STS.128 ") == 4 * 64 // 8
 
 
 def _checked_code(nvcc: str, source: str, counts: Mapping[str, Mapping[str, int]], folder: Path) -> dict[str, str]:

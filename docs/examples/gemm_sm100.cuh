@@ -1,8 +1,20 @@
-// D = A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n and row-major, all in bf16.
+// D = A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n, row-major, in bf16.
+// gemm_sm100_operands.cuh has the types of A and B.
 //
-// A block has four warps and one tile of D. One thread has TMA bring tiles of A and B into a ring of stages in shared memory. One thread of
-// another warp has the tensor core multiply them; D adds up in tensor memory. Then each warp takes the 32 lanes that it reaches, a row
-// in each, through registers and shared memory to D.
+// Two blocks on neighbouring multiprocessors are a pair, and share a tile of D of 256 x 256. A product of the pair takes half of A and half of
+// B from each block, so that a block reads 128 columns of B in place of 256. One thread of the first block, the leader, issues it for both.
+//
+// A block has six warps, and three roles, which run at the same time:
+//   produce   one thread: TMA brings this block's halves of A and B into a ring of stages in shared memory;
+//   multiply  one thread of the leader: products of each stage; D adds up in tensor memory, 128 rows in each block;
+//   write     four warps: D through registers and shared memory to TMA, while the next tile adds up in another accumulator.
+// Blocks are persistent: as many as the chip runs at a time share the tiles of D.
+//
+// Barriers, and what completes a phase of each:
+//   full[stage]         the leader's alone: it has announced the bytes of both blocks, and all have arrived
+//   empty[stage]        each block's: products have read the stage in both blocks; the leader's commit tells both
+//   filled[tile % 2]    each block's: all products of the tile are complete; the leader's commit tells both
+//   drained[tile % 2]   the leader's alone: all threads that write, of both blocks, have the accumulator in registers
 #pragma once
 
 #include <cstdint>
@@ -13,157 +25,201 @@
 
 #include <cuda/ptx>
 
-#include <ptxmma/cuda/tcgen05_mma_product.cuh>
 #include <ptxmma/cuda/tensor_moves.cuh>
 
+#include "gemm_sm100_operands.cuh"
 #include "hopper.cuh"
-#include "tensor_map.cuh"
 
 namespace gemm_sm100 {
 
 namespace ptx = cuda::ptx;
-using hopper::wait;
-using ptxmma::shared_address;
+using hopper::Ring, hopper::wait;
 
-constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, STAGES = 3, THREADS = 128;
-constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
+constexpr int WRITERS = 128, THREADS = WRITERS + 64;        // threads; a warp each produces and multiplies
+constexpr int PRODUCER = WRITERS / 32, MULTIPLIER = PRODUCER + 1;  // warps
+constexpr int TOGETHER = 1;                                 // named barrier of the writers; 0 is that of __syncthreads
+constexpr uint16_t BOTH = (1 << PAIR) - 1;                  // blocks that a commit tells
+constexpr int ACCUMULATORS = 2, PART = 64, PARTS = COLUMNS / PART;  // columns of D that a thread has in registers at a time
 
-using Product = ptxmma::tcgen05_mma<ptxmma::shape<ROWS, COLUMNS>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
-using A = Product::a_tile<PTXMMA_MAJORNESS_K, SWIZZLE, ROWS, DEPTH>;
-using B = Product::b_tile<PTXMMA_MAJORNESS_K, SWIZZLE, COLUMNS, DEPTH>;
-using D = ptxmma::shared_tile<ptxmma::bf16, PTXMMA_MAJORNESS_K, SWIZZLE, ROWS, COLUMNS>;
-using Part = ptxmma::accumulator_part<Product, 64>;  // as many columns of D as a thread has in registers at a time
+using D = ptxmma::shared_tile<ptxmma::bf16, PTXMMA_MAJORNESS_K, SWIZZLE, ROWS / PAIR, PART>;
 
-struct Stage {
-  alignas(A::alignment) unsigned char a[A::bytes];
-  alignas(B::alignment) unsigned char b[B::bytes];
-};
-
+template <class Operands>
 struct Shared {
-  Stage ring[STAGES];
-  alignas(D::alignment) unsigned char d[D::bytes];
-  uint64_t full[STAGES], empty[STAGES], done;
+  typename Operands::Stage ring[Operands::stages];
+  alignas(D::alignment) unsigned char d[2][D::bytes];  // one is written while TMA reads the other
+  uint64_t full[Operands::stages], empty[Operands::stages], filled[ACCUMULATORS], drained[ACCUMULATORS];
   uint32_t allocated;
 };
 
-// Brings a tile into shared memory, box after box.
-template <class Tile>
-__device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int x, int k, uint64_t* full) {
-#pragma unroll
-  for (uint32_t box = 0; box < Tile::boxes; ++box) {
-    const int32_t from[] = {k + int(Tile::box_k(box)), x + int(Tile::box_x(box))};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + box * Tile::box_bytes, &map, from, full);
-  }
-}
+template <class Operands>
+struct Arguments {
+  typename Operands::Source source;
+  CUtensorMap d;
+  int m, n, k;
+};
 
-__device__ __forceinline__ void produce(Shared& shared, const CUtensorMap& a, const CUtensorMap& b, int row, int column, int steps) {
-  hopper::Ring<STAGES> ring;
-  for (int step = 0; step < steps; ++step, ring.next()) {
-    Stage& stage = shared.ring[ring.stage];
-    uint64_t* full = &shared.full[ring.stage];
-    wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
-    ptx::mbarrier_arrive_expect_tx(
-        ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{A::transaction_bytes + B::transaction_bytes});
-    load<A>(a, stage.a, row, step * DEPTH, full);
-    load<B>(b, stage.b, column, step * DEPTH, full);
-  }
-}
+__host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
 
-__device__ __forceinline__ void multiply(Shared& shared, ptxmma::tensor_address d, int steps) {
-  hopper::Ring<STAGES> ring;
-  for (int step = 0; step < steps; ++step, ring.next()) {
-    const Stage& stage = shared.ring[ring.stage];
-    const auto a = A::descriptor(shared_address(stage.a));
-    const auto b = B::descriptor(shared_address(stage.b));
-    wait(&shared.full[ring.stage], ring.parity);
-    ptxmma::tcgen05_fence_after_thread_sync();
-#pragma unroll
-    for (uint32_t i = 0; i < A::steps; ++i) Product::call(d, A::advance(a, i), B::advance(b, i), step > 0 || i > 0);
-    ptxmma::tcgen05_commit_cta_group_1_shared_cluster(&shared.empty[ring.stage]);  // arrives when the stage has been read
-  }
-  ptxmma::tcgen05_commit_cta_group_1_shared_cluster(&shared.done);
-}
+template <class Operands>
+struct Gemm {
+  using Product = typename Operands::Product;
+  using Part = ptxmma::accumulator_part<Product, PART>;
 
-// Rounds a thread's row of D to bf16 and lays it out for TMA.
-__device__ __forceinline__ void write(unsigned char* tile, ptxmma::tensor_address d, int thread) {
+  const Arguments<Operands>& arguments;
+  Shared<Operands>& shared;
+  const int rank = ptx::get_sreg_cluster_ctarank(), pair = blockIdx.x / PAIR, pairs = gridDim.x / PAIR;
+  const int down = ceil_div(arguments.m, ROWS), across = ceil_div(arguments.n, COLUMNS), tiles = down * across;
+  const int steps = ceil_div(arguments.k, Operands::depth);
+
+  // The first row and column of a tile. Tiles are counted down bands of eight: pairs that run at a time then work on about as many rows
+  // as columns, and need least from memory.
+  __device__ __forceinline__ int2 corner(int tile) const {
+    constexpr int band = 8;
+    const int top = tile / (band * across) * band, height = min(band, down - top), rest = tile - top * across;
+    return {(top + rest % height) * ROWS, rest / height * COLUMNS};
+  }
+
+  __device__ __forceinline__ void produce() const {
+    Ring<Operands::stages> ring;
+    uint64_t* full = hopper::map_to_rank(shared.full, 0);  // the leader's
+    for (int tile = pair; tile < tiles; tile += pairs) {
+      const auto [row, column] = corner(tile);
+      for (int step = 0; step < steps; ++step, ring.next()) {
+        wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
+        if (rank == 0) {
+          ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &shared.full[ring.stage], PAIR * Operands::bytes);
+        }
+        Operands::load(arguments.source, shared.ring[ring.stage], row, column, step * Operands::depth, rank, &full[ring.stage]);
+      }
+    }
+    for (int stage = 0; stage < Operands::stages; ++stage, ring.next()) {  // the last commits come while this block lives
+      wait(&shared.empty[ring.stage], ring.parity ^ 1);
+    }
+  }
+
+  __device__ __forceinline__ void multiply(ptxmma::tensor_address accumulators) const {
+    Ring<Operands::stages> ring;
+    Ring<ACCUMULATORS> accumulator;
+    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next()) {
+      while (!ptx::mbarrier_try_wait_parity(
+          ptx::sem_acquire, ptx::scope_cluster, &shared.drained[accumulator.stage], accumulator.parity ^ 1)) {
+      }
+      ptxmma::tcgen05_fence_after_thread_sync();
+      for (int step = 0; step < steps; ++step, ring.next()) {
+        wait(&shared.full[ring.stage], ring.parity);
+        ptxmma::tcgen05_fence_after_thread_sync();
+        Operands::multiply(accumulators + accumulator.stage * COLUMNS, shared.ring[ring.stage], step > 0);
+        ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.empty[ring.stage], BOTH);
+      }
+      ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.filled[accumulator.stage], BOTH);
+    }
+  }
+
+  __device__ __forceinline__ void write(ptxmma::tensor_address accumulators, int thread) const {
+    Ring<ACCUMULATORS> accumulator;
+    uint64_t* drained = hopper::map_to_rank(shared.drained, 0);  // the leader's
+    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next()) {
+      const auto [row, column] = corner(tile);
+      wait(&shared.filled[accumulator.stage], accumulator.parity);
+      ptxmma::tcgen05_fence_after_thread_sync();
 #pragma unroll
-  for (uint32_t first = 0; first < COLUMNS; first += Part::columns) {
-    Part::type sums;
-    Part::load(sums, d, thread, first);
+      for (int part = 0; part < PARTS; ++part) {
+        typename Part::type sums;
+        Part::load(sums, accumulators + accumulator.stage * COLUMNS, thread, part * PART);
+        if (part == PARTS - 1) {
+          ptxmma::tcgen05_fence_before_thread_sync();
+          ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, &drained[accumulator.stage]);
+        }
+        unsigned char* buffer = shared.d[part % 2];
+        if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());  // TMA has read this buffer
+        hopper::barrier_sync(TOGETHER, WRITERS);
+        round(sums, buffer, thread);
+        ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what this thread has written
+        hopper::barrier_sync(TOGETHER, WRITERS);
+        if (thread == 0) store(buffer, row + rank * int(D::x), column + part * PART);
+      }
+    }
+    if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+  }
+
+  // Rounds a thread's part of a row of D to bf16 and lays it out for TMA.
+  static __device__ __forceinline__ void round(const typename Part::type& sums, unsigned char* tile, int thread) {
 #pragma unroll
     for (uint32_t i = 0; i < Part::elements; i += 8) {  // 8 neighbours are 16 bytes
       alignas(16) __nv_bfloat162 pairs[4];
       for (int j = 0; j < 4; ++j) pairs[j] = __floats2bfloat162_rn(sums[i + 2 * j], sums[i + 2 * j + 1]);
-      const uint32_t row = Part::row(thread, i), column = Part::col(thread, i, first);
-      *reinterpret_cast<uint4*>(tile + D::offset(row, column)) = reinterpret_cast<const uint4&>(pairs);
+      *reinterpret_cast<uint4*>(tile + D::offset(Part::row(thread, i), Part::col(thread, i))) = reinterpret_cast<const uint4&>(pairs);
     }
   }
-}
 
-__global__ void __launch_bounds__(THREADS, 1) kernel(
-    const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, const __grid_constant__ CUtensorMap d, int k) {
-  extern __shared__ __align__(1024) unsigned char memory[];
-  auto& shared = *reinterpret_cast<Shared*>(memory);
-  const int row = blockIdx.x * ROWS, column = blockIdx.y * COLUMNS, steps = (k + DEPTH - 1) / DEPTH;
-  const int thread = threadIdx.x, warp = __shfl_sync(0xffffffff, thread / 32, 0);  // the compiler sees that a warp's threads agree
-  if (thread == 0) {
-    for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, 1);
-    ptx::mbarrier_init(&shared.done, 1);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  if (warp == 1) {  // its threads are together; thread 0 may have left those of its warp
-    ptxmma::tcgen05_alloc_cta_group_1_shared_cta(&shared.allocated, Product::d_columns);
-    ptxmma::tcgen05_relinquish_alloc_permit_cta_group_1();
-  }
-  ptxmma::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  ptxmma::tcgen05_fence_after_thread_sync();
-  const ptxmma::tensor_address accumulator{shared.allocated};
-
-  if (warp == 0 && hopper::elect_one()) produce(shared, a, b, row, column, steps);
-  if (warp == 1 && hopper::elect_one()) multiply(shared, accumulator, steps);
-  __syncwarp();  // the threads of a warp load together
-  wait(&shared.done, 0);
-  ptxmma::tcgen05_fence_after_thread_sync();
-  write(shared.d, accumulator, thread);
-
-  ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
-  ptxmma::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  if (warp == 1) {
-    ptxmma::tcgen05_fence_after_thread_sync();
-    ptxmma::tcgen05_dealloc_cta_group_1(accumulator.bits, Product::d_columns);
-  }
-  if (thread == 0) {
+  __device__ __forceinline__ void store(const unsigned char* tile, int row, int column) const {
+#pragma unroll
     for (uint32_t box = 0; box < D::boxes; ++box) {
       const int32_t to[] = {column + int(D::box_k(box)), row + int(D::box_x(box))};
-      ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &d, to, shared.d + box * D::box_bytes);
+      ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &arguments.d, to, tile + box * D::box_bytes);
     }
     ptx::cp_async_bulk_commit_group();
-    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+  }
+};
+
+template <class Operands>
+__global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(const __grid_constant__ Arguments<Operands> arguments) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& shared = *reinterpret_cast<Shared<Operands>*>(memory);
+  const int thread = threadIdx.x, warp = __shfl_sync(0xffffffff, thread / 32, 0);  // the compiler sees that a warp's threads agree
+  if (thread == 0) {
+    hopper::prefetch_tensor_map(&arguments.source.a);
+    hopper::prefetch_tensor_map(&arguments.source.b);
+    hopper::prefetch_tensor_map(&arguments.d);
+    for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : shared.filled) ptx::mbarrier_init(&barrier, 1);
+    for (uint64_t& barrier : shared.drained) ptx::mbarrier_init(&barrier, PAIR * WRITERS);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncwarp();
+  ptx::barrier_cluster_arrive();  // both blocks run, and their barriers exist
+  ptx::barrier_cluster_wait();
+  if (warp == MULTIPLIER) {  // a warp of each block: they allocate together
+    ptxmma::tcgen05_alloc_cta_group_2_shared_cta(&shared.allocated, ACCUMULATORS * COLUMNS);
+    ptxmma::tcgen05_relinquish_alloc_permit_cta_group_2();
+  }
+  ptxmma::tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  ptxmma::tcgen05_fence_after_thread_sync();
+  const ptxmma::tensor_address accumulators{shared.allocated};
+
+  const Gemm<Operands> gemm{arguments, shared};
+  if (warp < PRODUCER) gemm.write(accumulators, thread);
+  if (warp == PRODUCER && hopper::elect_one()) gemm.produce();
+  if (warp == MULTIPLIER && gemm.rank == 0 && hopper::elect_one()) gemm.multiply(accumulators);
+
+  __syncwarp();
+  ptxmma::tcgen05_fence_before_thread_sync();
+  ptx::barrier_cluster_arrive();  // neither block reads tensor memory or tells the other anything any more
+  ptx::barrier_cluster_wait();
+  if (warp == MULTIPLIER) {
+    ptxmma::tcgen05_fence_after_thread_sync();
+    ptxmma::tcgen05_dealloc_cta_group_2(accumulators.bits, ACCUMULATORS * COLUMNS);
   }
 }
 
-// A matrix of `x` rows (or columns, of B), each with `k` elements that are neighbours and `pitch` elements after the one before.
-template <class Tile>
-cudaError_t describe(CUtensorMap& map, const void* data, int x, int k, int64_t pitch) {
-  const cuuint64_t size[] = {cuuint64_t(k), cuuint64_t(x)}, bytes[] = {pitch * sizeof(__nv_bfloat16)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer};
-  return make_tensor_map<Tile>(map, data, size, bytes, box);
-}
-
-// Matrices start at 16 bytes, k and n are multiples of 8, so that their rows do, too; k is not 0.
-inline cudaError_t launch(
-    int m, int n, int k, const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* d, cudaStream_t stream = nullptr) {
-  CUtensorMap maps[3];
-  cudaError_t status = describe<A>(maps[0], a, m, k, k);
-  if (status == cudaSuccess) status = describe<B>(maps[1], b, n, k, k);
-  if (status == cudaSuccess) status = describe<D>(maps[2], d, m, n, n);
-  if (status == cudaSuccess) status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
+// Matrices start at 16 bytes, and so do their rows (columns, of B): n is a multiple of 8, k of 16 bytes; k is not 0.
+template <class Operands>
+cudaError_t launch(int m, int n, int k, const typename Operands::Input* a, const typename Operands::Input* b, __nv_bfloat16* d,
+                   cudaStream_t stream = nullptr) {
+  int device = 0, multiprocessors = 0;
+  Arguments<Operands> arguments{{}, {}, m, n, k};
+  cudaError_t status = cudaGetDevice(&device);
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (status == cudaSuccess) status = arguments.source.describe(m, n, k, a, b);
+  if (status == cudaSuccess) status = describe<D>(arguments.d, d, m, n);
+  if (status == cudaSuccess) {
+    status = cudaFuncSetAttribute(kernel<Operands>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<Operands>));
+  }
   if (status != cudaSuccess) return status;
-  const dim3 tiles((m + ROWS - 1) / ROWS, (n + COLUMNS - 1) / COLUMNS);
-  kernel<<<tiles, THREADS, sizeof(Shared), stream>>>(maps[0], maps[1], maps[2], k);
+  const int tiles = ceil_div(m, ROWS) * ceil_div(n, COLUMNS), most = multiprocessors / PAIR;
+  kernel<Operands><<<PAIR * (tiles < most ? tiles : most), THREADS, sizeof(Shared<Operands>), stream>>>(arguments);
   return cudaGetLastError();
 }
 
