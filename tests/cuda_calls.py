@@ -52,7 +52,7 @@ def calls(catalog: Catalog, instruction: Instruction, target: str = "") -> Itera
     Scale ids are registers or immediates, shared addresses are numbers or pointers; a generic address is a pointer.
     """
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
-    taken = [form for form in instruction.forms if not target or target in instruction.accepted_by(form)]
+    taken = [form for form in instruction.forms if not target or target in instruction.accepted_by(form=form)]
     for form in taken or [OperandForm("", "", ())]:
         more = {value for _, rule in form.of_constants for value in rule.values}
         ways = [_ways(operand, c_types, more) for operand in form.operands]

@@ -900,7 +900,7 @@ def test_every_instruction_of_the_database_is_sound(catalog: Catalog) -> None:
     checker = Checker(catalog.database, follow=False)
     for instruction in itertools.islice(catalog.all(), 0, None, 7):
         for form, line in zip(ptx.operand_lists(instruction), ptx.lines(instruction), strict=True):
-            accepted = instruction.accepted_by(form)
+            accepted = instruction.accepted_by(form=form)
             banks = "".join(f".reg .{bank} %{bank}_<512>;" for bank in {ptx.bank_of(word) for word in re.findall(r"%\w+", line)})
             for target in ("sm_80", "sm_90a", "sm_120a"):
                 text = f".version 9.5\n.target {target}\n.entry k() {{ {banks} {line} }}"

@@ -41,7 +41,7 @@ def compiled(compiler: Nvcc, catalog: Catalog) -> dict[str, list[Instruction]]:
     seen = set()
     for instruction in catalog.all():
         accepted = {target: first for target, first in instruction.accepted_by().items() if target in chosen and first <= compiler.ptx}
-        takes = {target: [form for form in instruction.forms if target in instruction.accepted_by(form)] for target in accepted}
+        takes = {target: [form for form in instruction.forms if target in instruction.accepted_by(form=form)] for target in accepted}
         full = next((target for target in accepted if len(takes[target]) == len(instruction.forms)), None)
         assert full or not accepted, instruction.canonical
         for target in accepted:

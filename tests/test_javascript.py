@@ -442,7 +442,9 @@ def test_texts_to_copy_pass_the_checker(catalog: Catalog, ask: Ask) -> None:
     modules: dict[str, list[tuple[Instruction, dict[str, str]]]] = {}
     for instruction, forms in zip(shown, answers, strict=True):
         # Some operands need more than their instruction.
-        taken = [target for target in instruction.accepted_by() if all(target in instruction.accepted_by(one) for one in instruction.forms)]
+        taken = [
+            target for target in instruction.accepted_by() if all(target in instruction.accepted_by(form=one) for one in instruction.forms)
+        ]
         accepted = [target for target in taken if target in modules] or taken
         modules.setdefault(accepted[0], []).extend((instruction, form) for form in forms)
     for target, members in modules.items():

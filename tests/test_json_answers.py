@@ -27,7 +27,7 @@ _ASKED = {
     "list": ["m16n8k16 bf16", "--family stmatrix", "--family wgmma --type e4m3"],
     "show": [_MMA, _PRODUCT, "mma.sp m16n8k32 f16", "nvfp4 mma", _OBSERVED, "wgmma.fence", "wgmma", "tcgen05"],
     "targets": ["sm_120a", "sm_70", ""],
-    "explain": ["C7510", "missing-fence"],
+    "explain": ["C7510", "missing-fence", "swizzle 128"],
     "diff": [],
     "check": ["-", "--statistics -"],
     "layout": [
@@ -49,7 +49,7 @@ _ASKED = {
     ],
     "descriptor encode": [f"--address 0x400 {_MATRIX}", f"--address 0x400 {_MATRIX} --depth 16"],
     "descriptor decode": ["0x4000004000010040", "0x4000004000010040 --type tf32", "0x4000004000010041 --major mn"],
-    "descriptor instruction": ["f16 m=128 n=256 dtype=f32 atype=bf16 btype=bf16", "mxf4 0x8400490"],
+    "descriptor instruction": ["f16 m=128 n=256 dtype=f32 atype=bf16 btype=bf16", "mxf4 0x8400490", "0x8400490"],
     "descriptor zero-column-mask": ["0x3028000000000", "0x3028000000000 --m 64 --n 32"],
     "descriptor sparsity": ["0"],
     "smem": [_MATRIX, f"{_MATRIX} --conflicts", f"{_MATRIX} --row 1 --col 1", f"{_MATRIX} --at 1026"],

@@ -69,7 +69,7 @@ def test_every_form_of_every_opcode_is_called(target: str, compiler: Nvcc, catal
     kernels, texts = Kernels(*_HEADERS), {}
     for opcode, product in _opcodes(catalog, target).items():
         for form in opcode.forms:
-            if target not in opcode.accepted_by(form):
+            if target not in opcode.accepted_by(form=form):
                 continue
             arguments = [_GIVEN[operand.kind] for operand in form.operands if operand.kind in _GIVEN]
             arguments += ["ptxmma::ashift{}"] * bool(opcode.qualifiers.get("ashift"))

@@ -94,7 +94,7 @@ def test_an_input_scale_needs_more_than_its_instruction() -> None:
     instruction = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16")
     scaled = [form for form in instruction.forms if "scale-input-d" in form.syntax]
     assert len(scaled) == len(instruction.forms) // 2
-    assert all("sm_110a" in instruction.accepted_by() and "sm_110a" not in instruction.accepted_by(form) for form in scaled)
+    assert all("sm_110a" in instruction.accepted_by() and "sm_110a" not in instruction.accepted_by(form=form) for form in scaled)
 
 
 @pytest.mark.parametrize(

@@ -329,7 +329,7 @@ def test_a_product_compiles_for_the_targets_that_have_it(front: str, target: str
     )
     arch = f"arch={target.replace('sm_', 'compute_')},code={target}"
     done = compiler.run(source, "-std=c++17", "-gencode", arch, "-cubin", folder=tmp_path)
-    has = any(target in product.accepted_by(form) for form in product.forms)
+    has = any(target in product.accepted_by(form=form) for form in product.forms)
     assert (done.returncode == 0) == has, done.stderr
     assert has or ("needs sm_10" in done.stderr), done.stderr
 

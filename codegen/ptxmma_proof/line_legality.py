@@ -25,7 +25,7 @@ class Legality:
         form = next((form for form in forms if _fits(form, operands)), None)
         if instruction is None or form is None:
             return {}
-        return instruction.accepted_by(form.given(_constants(form, operands)))
+        return instruction.accepted_by(form=form.given(_constants(form, operands)))
 
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:

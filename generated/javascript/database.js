@@ -226,6 +226,9 @@ export const database = {
   ["g2s","shared::cluster"],
   ["cg1","cta_group::1"],
   ["cg2","cta_group::2"],
+  ["rs","wgmma mma_async"],
+  ["ss","wgmma mma_async","tcgen05 mma"],
+  ["ts","tcgen05 mma"],
   ["llvm nvvm ptx p0 p1 p3 stride",""]
  ],
  "preferences": {

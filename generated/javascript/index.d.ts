@@ -526,6 +526,8 @@ export interface Found {
   others: Instruction[];
   /** The preferences that decided against them: `dense before sparse`. */
   reasons: string[];
+  /** The target that words name, which accepts them: `sm_120a`; else empty. */
+  target: string;
 }
 
 export interface DatabaseTables {

@@ -34,11 +34,11 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
     """
     accepted = instruction.accepted_by()
     forms = _of_forms(instruction, _asked_of)
-    extras = [f"{form.syntax} {_of(instruction.accepted_by(form), targets)}" for form in instruction.forms if form.requires]
+    extras = [f"{form.syntax} {_of(instruction.accepted_by(form=form), targets)}" for form in instruction.forms if form.requires]
     for form in instruction.forms:
         for name, rule in form.of_constants:
             with_rule = form.given({name: rule.values[0]})
-            extras.append(f"{name} {rule.values} {_of(instruction.accepted_by(with_rule), targets)}")
+            extras.append(f"{name} {rule.values} {_of(instruction.accepted_by(form=with_rule), targets)}")
     extras += [f"{each.canonical} {_of(each.accepted_by(), targets)}" for each in instruction.hinted()]
     return _digest([instruction.canonical, *forms, *_of(accepted, targets), *extras])
 

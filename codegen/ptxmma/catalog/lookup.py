@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -81,34 +82,71 @@ def resolve(known: Catalog, text: str) -> Found:
     """
     if not isinstance(text, str):
         raise TypeError(f"the spelling of an instruction must be a string, not {type(text).__name__}")
-    if instruction := known.meaning(text.strip()):
+    text = text.strip()
+    if instruction := known.meaning(text):
         return Found(instruction)
-    matches = words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)]
+    matches = words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)] or _without_unknown(known, text)
+    if not matches and (atoms := mentions.nearest_atoms(known, text)):
+        raise UnknownInstruction(
+            text, f"no atom of CuTe has this name; the nearest are {', '.join(atoms)}", list(dict.fromkeys(atoms.values()))
+        )
     if not matches:
-        if " " in text.strip() and (reason := _missing(known, text.strip())):
-            raise UnknownInstruction(text.strip(), *reason)
         return Found(known.find(mentions.spelling_in(known, text)))
     preferred, reasons = words.preferred(known.database.spec, matches)
     if len(preferred) > 1:
-        raise AmbiguousInstruction(text.strip(), [match.instruction for match in preferred])
+        raise AmbiguousInstruction(text, [match.instruction for match in preferred])
     taken = preferred[0].instruction
     others = [match.instruction for match in matches if match.instruction is not taken]
     return Found(taken, others, reasons, words.product(preferred[0]))
 
 
-def _missing(known: Catalog, text: str) -> tuple[str, list[str]] | None:
-    """The reason why no instruction has all words of a text, and instructions with the others; None where none has these."""
-    every = words.words_of(text)
-    unknown = words.missing(known, text)
+def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
+    """The instructions with the words of a text that some instruction has, if the others name a target: the ones that it accepts.
+
+    Raises:
+        UnknownInstruction: words or a shape that no instruction has with the others; with instructions that have the others.
+        ValueError: the target is older than tensor cores, or one of several.
+    """
+    if "." in text and " " not in text:  # a spelling: what is wrong with it is explained elsewhere
+        return []
+    spec, every, unknown = known.database.spec, words.words_of(text), words.missing(known, text)
+    shape = next((word for word in every if len(words.sizes(word)) > 1 and not words.matching(known, f"{word} ")), "")
+    if shape and (nearest := _nearest(known, shape, [word for word in every if word != shape])):
+        label = nearest[0].instruction.variant.shape
+        raise UnknownInstruction(text, f"no instruction has the shape {shape}; the nearest is {label}", _usual(spec, nearest))
     for left_out in [unknown] if unknown else [[word] for word in reversed(every)]:
         rest = " ".join(word for word in every if word not in left_out)
-        if rest and (matches := words.matching(known, f"{rest} ")):
-            close = [match.instruction.canonical for match in words.preferred(known.database.spec, matches)[0][:_CLOSE]]
-            listed = ", ".join(left_out)
-            if unknown and all(is_target(known.database.spec, word) and not word.isdigit() for word in unknown):
-                return f"{listed} is a target, which no instruction has in its name: `ptxmma list` takes it as --target", close
-            return (f"no instruction has {listed}" if unknown else f"no instruction with the other words has {listed}"), close
-    return None
+        matches = words.matching(known, f"{rest} ") if rest else []
+        if not matches:
+            continue
+        listed = " ".join(left_out)
+        if unknown and is_target(spec, listed) and not listed.isdigit():
+            target = target_named(spec, listed)
+            if accepted := [match for match in matches if match.instruction.accepted_by(target)]:
+                return accepted
+            reason = f"{target} accepts no instruction with the other words"
+        else:
+            reason = f"no instruction {'' if unknown else 'with the other words '}has {', '.join(left_out)}"
+        raise UnknownInstruction(text, reason, _usual(spec, matches))
+    return []
+
+
+def _nearest(known: Catalog, shape: str, others: Sequence[str]) -> list[words.Match]:
+    """The instructions with some words whose shape has the nearest sizes, by their ratios; of all instructions where none has the words."""
+    wanted = {name: int(size) for name, size in words.sizes(shape).items() if size != "n"}
+    having = words.matching(known, f"{' '.join(others)} ") or [words.Match(each) for each in known.all()]
+    distances: dict[float, list[words.Match]] = {}
+    for match in having:
+        own = match.instruction.shape_sizes
+        if wanted.keys() <= own.keys():
+            distance = sum(abs(math.log2(max(size, 1) / own[name])) for name, size in wanted.items())
+            distances.setdefault(distance, []).append(match)
+    return distances[min(distances)] if distances else []
+
+
+def _usual(spec: Spec, matches: Sequence[words.Match]) -> list[str]:
+    """The spellings of some matches that no preference puts after another."""
+    return [match.instruction.canonical for match in words.preferred(spec, matches)[0][:_CLOSE]]
 
 
 def instruction(

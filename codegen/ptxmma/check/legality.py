@@ -284,7 +284,7 @@ def _demanded(instruction: Instruction, form: OperandForm, constants: Mapping[st
     """The faults of operands that need another target, or a later version, than their instruction."""
     if not (given := form.given(constants)).requires:
         return
-    first, values = instruction.accepted_by(given), {name: constants.get(name) for name, _ in form.of_constants}
+    first, values = instruction.accepted_by(form=given), {name: constants.get(name) for name, _ in form.of_constants}
     what = ", ".join(f"{value} as {name}" for name, value in values.items()) if given is not form else f"the operands {form.syntax}"
     if target not in first:
         yield Fault("target", f"{target} does not take {what}")

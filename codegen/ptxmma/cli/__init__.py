@@ -86,15 +86,15 @@ class _Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS and not args[0].startswith("-"):
-            from ptxmma.cli.questions import verb_of
+            from ptxmma.cli.questions import answered
 
-            verb = verb_of(args)
-            if not verb:
+            asked = answered(args)
+            if not asked:
                 import difflib  # only when there is something to explain
 
                 close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
                 ctx.fail(f"unknown command {args[0]!r}; {'closest' if close else 'known'}: {', '.join(close or VERBS)}")
-            args = [*verb, *args]
+            args = asked
         return super().resolve_command(ctx, args)
 
 
@@ -107,11 +107,12 @@ class _Verbs(click.Group):
 def main(context: click.Context, include_dir: bool, cmake_dir: bool, pkgconfig_dir: bool) -> None:
     """A machine-readable specification of NVIDIA's PTX matrix instructions.
 
-    Without a verb, an instruction, a target, the bits of a descriptor or a code of a message are shown.
+    Without a verb, an instruction, an element, a target, the bits of a descriptor, a swizzle or the code of a message is shown.
 
     \b
     Examples:
       ptxmma m16n8k16 f16
+      ptxmma m16n8k16 f16 "A[9][3]"
       ptxmma sm_120a
       ptxmma 0x4000004000010040
       ptxmma C7510

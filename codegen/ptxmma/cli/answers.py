@@ -69,6 +69,20 @@ class Explained(_Explained, total=False):
     good: str
 
 
+class ExplainedSwizzle(TypedDict):
+    """``explain`` of a swizzle: its number in descriptors by family, and the types that are read with it by family and majorness."""
+
+    code: str
+    text: str
+    span: int
+    pattern: int
+    formula: str
+    cute: str
+    tensor_map: str
+    descriptors: dict[str, int]
+    readers: dict[str, list[str]]
+
+
 class Changes(TypedDict):
     """``diff``."""
 
@@ -369,7 +383,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "list": (list[LineFacts],),
     "show": (Shown, FamilySummary, list[FamilySummary]),
     "targets": (TargetSummary, list[ListedTarget]),
-    "explain": (Explained,),
+    "explain": (Explained, ExplainedSwizzle),
     "diff": (Changes,),
     "check": (Checked, list[CountedRule]),
     "layout": (Elements, Table, ConversionFacts, Row, list[Row]),

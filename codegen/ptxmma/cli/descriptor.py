@@ -146,9 +146,11 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
       ptxmma descriptor decode 0x4000004000010040 --type bf16 --major k
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.descriptors.shared_formats import marked, reads
+    from ptxmma.catalog.instructions.user_names import type_named
     from ptxmma.matrices.shared.suspicions import suspicions
 
     spec, family = catalog_of(database).database.spec, family_of(family, database)
+    element = element and type_named(spec, element)
     kind = next((entry for entry in spec.types.elements if entry.name == element), None)
     if element is not None and kind is None:
         raise click.UsageError(f"unknown --type {element}; known: {', '.join(entry.name for entry in spec.types.elements)}")

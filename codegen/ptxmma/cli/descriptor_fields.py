@@ -35,7 +35,7 @@ def _fields(describes: str) -> Callable[[click.Context], list[str]]:
 
 
 @click.command("instruction", cls=Command)
-@click.argument("kind", shell_complete=known_names("kind"))
+@click.argument("kind", metavar="[KIND]", shell_complete=known_names("kind"))
 @click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("instruction")))
 @click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Accept what this target has only.")
 @table_options()
@@ -44,18 +44,37 @@ def instruction(kind: str, given: Sequence[str], target: str | None, form: str, 
     """Make and read the instruction descriptors of tcgen05.mma.
 
     KIND is the kind of the instruction, and decides what the bits mean. Give the 32 bits to see their fields and faults, or
-    the fields to get the bits: m, n, dtype, atype, btype and whatever is not 0.
+    the fields to get the bits: m, n, dtype, atype, btype and whatever is not 0. Bits without KIND are read as the first kind
+    for which they are legal.
 
     \b
     Examples:
       ptxmma descriptor instruction f16 m=128 n=256 dtype=f32 atype=bf16 btype=bf16
       ptxmma descriptor instruction f16 0x8400490
+      ptxmma descriptor instruction 0x8400490
     """  # noqa: D301  # click's mark for lines that stay as they are
     catalog_of(database)
     from ptxmma.catalog.descriptors.lookup import codec
 
     with usage_errors((TypeError, ValueError)):
+        if not given and kind[:1].isdigit():
+            kind, given = _legal_kind(kind, target, database), [kind]
         show(codec("instruction", kind=kind, target=target, database=database), given, form)
+
+
+def _legal_kind(bits: str, target: str | None, database: str | None) -> str:
+    """The first kind for which bits are a legal instruction descriptor; says for which others they are."""
+    from ptxmma.catalog.descriptors.lookup import codec
+
+    formats = [each for each in catalog_of(database).database.spec.descriptors if each.describes == "instruction"]
+    kinds = list(dict.fromkeys(kind for each in formats for kind in each.short_kinds.values()))
+    number = integer(bits)
+    legal = [kind for kind in kinds if not codec("instruction", kind=kind, target=target, database=database).mistakes(number)]
+    if not legal:
+        raise ValueError(f"{bits} is no legal instruction descriptor of any kind; name the kind to see why: {', '.join(kinds)}")
+    others = f"; also legal for {', '.join(legal[1:])}" if legal[1:] else ""
+    click.echo(f"read as the descriptor of {legal[0]}{others}", err=True)
+    return legal[0]
 
 
 @click.command("sparsity", cls=Command)

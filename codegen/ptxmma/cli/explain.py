@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from ptxmma.arguments import one_of
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, json_option, usage_errors
-from ptxmma.cli.render import blocks, emit, heading, wrapped
+from ptxmma.cli.options import catalog_of, completed, database_option, joined, json_option, usage_errors
+from ptxmma.cli.render import aligned, blocks, emit, heading, wrapped
+
+if TYPE_CHECKING:
+    from ptxmma.cli.answers import ExplainedSwizzle
+    from ptxmma.model import Spec, Swizzle
 
 
 def _codes(context: click.Context) -> list[str]:
@@ -19,20 +24,25 @@ def _codes(context: click.Context) -> list[str]:
 
 
 @click.command("explain", cls=Command)
-@click.argument("code", metavar="CODE", shell_complete=completed(_codes))
+@click.argument("code", metavar="CODE", nargs=-1, required=True, callback=joined, shell_complete=completed(_codes))
 @json_option
 @database_option
 def command(code: str, as_json: bool, database: str | None) -> None:
-    """Explain a message of ptxas, or a rule of ptxmma check: the cause and the remedy.
+    """Explain a message of ptxas or a rule of ptxmma check, the cause and the remedy; or a swizzle of shared memory.
 
     \b
     Examples:
       ptxmma explain C7510
       ptxmma explain missing-fence
+      ptxmma explain CU_TENSOR_MAP_SWIZZLE_128B
     """  # noqa: D301  # click's mark for lines that stay as they are
+    spec = catalog_of(database).database.spec
+    if mode := swizzle_of(spec, code):
+        _show_swizzle(spec, mode, as_json=as_json)
+        return
     from ptxmma.check.rules import RULES
 
-    messages = {message.code: message for message in catalog_of(database).database.spec.messages}
+    messages = {message.code: message for message in spec.messages}
     if message := messages.get(code.upper()):
         rules = [f"{rule}: {RULES[rule].what}" for rule in message.rules if rule in RULES]
         _show(
@@ -59,3 +69,52 @@ def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, a
     click.echo(heading(str(facts["code"])))
     click.echo(wrapped(str(facts["text"])))
     blocks(titled)
+
+
+def swizzle_of(spec: Spec, text: str) -> Swizzle | None:
+    """The swizzle of shared memory that a text names: ``swizzle 128``, ``SW128``, ``CU_TENSOR_MAP_SWIZZLE_128B``; None for none."""
+    from ptxmma.catalog.instructions.user_names import swizzle_named
+
+    words = text.split()
+    named = [word for word in words if word.lower() not in ("swizzle", "swizzled")]
+    if len(named) != 1 or (named == words and named[0].lower() in ("none", "inter")):
+        return None
+    name = swizzle_named(named[0])
+    return next((mode for mode in (spec.shared_memory.swizzles if spec.shared_memory else ()) if mode.name == name), None)
+
+
+def _show_swizzle(spec: Spec, mode: Swizzle, *, as_json: bool) -> None:
+    """The bytes that a swizzle exchanges, its names elsewhere and its number in descriptors."""
+    from ptxmma.catalog.descriptors.shared_formats import matrix_formats, swizzle_encoding
+
+    memory = spec.shared_memory
+    formula = mode.formula or (memory.swizzle_formula if memory else "")
+    encoded = {each.family: swizzle_encoding(spec, each.family) for each in matrix_formats(spec)}
+    fields = {family: numbers[mode.name] for family, numbers in encoded.items() if mode.name in numbers}
+    readers = memory.majorness if memory else ()
+    read = {f"{each.family}, {each.majorness}-major": [*each.elements] for each in readers if mode.name in each.swizzles}
+    answer: ExplainedSwizzle = {
+        "code": mode.name,
+        "text": mode.title,
+        "span": mode.bytes,
+        "pattern": mode.pattern,
+        "formula": formula,
+        "cute": mode.cute,
+        "tensor_map": mode.tma,
+        "descriptors": fields,
+        "readers": read,
+    }
+    _show(
+        answer,
+        {
+            "bytes": [
+                f"{mode.bytes} contiguous bytes are permuted together; the pattern repeats every {mode.pattern} bytes",
+                f"swizzled address = {formula}, where span = {mode.bytes}",
+            ],
+            "elsewhere": aligned([("CuTe", mode.cute), ("tensor map", mode.tma)]),
+            "field of the descriptor": aligned([(family, str(number)) for family, number in fields.items()]),
+            "read by": aligned([(reader, " ".join(elements)) for reader, elements in read.items()]),
+            "a tile": [f"ptxmma smem --type bf16 --major k --swizzle {mode.name.removesuffix('B')} --rows 64 --cols 64"],
+        },
+        as_json=as_json,
+    )

@@ -284,6 +284,7 @@ def resolved(instruction: Instruction) -> Instruction:
 
 def resolved_for(instruction: Instruction, operand: Operand | None) -> Instruction:
     """The instruction with what the options say, as far as the place of an operand in tensor memory depends on it."""
+    from ptxmma.catalog.instructions.user_names import types_in_ptx
     from ptxmma.catalog.products import resolution
     from ptxmma.catalog.products.product_rules import IllegalProductError
 
@@ -293,7 +294,8 @@ def resolved_for(instruction: Instruction, operand: Operand | None) -> Instructi
     try:
         return instruction.resolved(**given)
     except IllegalProductError as error:
-        known = resolution.completed(instruction.database.spec, instruction.variant, given, operand.kind, operand.of)
+        spec = instruction.database.spec
+        known = resolution.completed(spec, instruction.variant, types_in_ptx(spec, given), operand.kind, operand.of)
         if known is None:
             raise click.UsageError(str(error)) from None
         return instruction.resolved(**dict(known.chosen))

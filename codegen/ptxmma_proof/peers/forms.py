@@ -114,7 +114,7 @@ def _differing(form: Form, instruction: Instruction) -> Iterator[tuple[str, str,
     if isinstance(operands, str):
         yield "form", operands, "other operands"
         return
-    accepted = instruction.accepted_by(operands) if operands else instruction.accepted_by()
+    accepted = instruction.accepted_by(form=operands) if operands else instruction.accepted_by()
     ours = accepted.keys() & form.among
     if form.targets != ours:
         yield "targets", _besides(form.targets - ours), _besides(ours - form.targets)

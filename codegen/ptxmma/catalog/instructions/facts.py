@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ptxmma.catalog import requirements, roles
+from ptxmma.catalog.instructions.user_names import target_named, types_in_ptx
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.operand_form import Missing, OperandForm
@@ -101,7 +102,8 @@ class Instruction:
             IllegalProductError: an argument is missing, illegal, or not for this instruction; the message lists what is legal.
             TypeError: ``m``, ``n`` or ``k`` is not an integer.
         """
-        return Instruction(self.database, resolution.resolve(self.database.spec, self.variant, arguments), self._hints)
+        spec = self.database.spec
+        return Instruction(self.database, resolution.resolve(spec, self.variant, types_in_ptx(spec, arguments)), self._hints)
 
     @property
     def hints(self) -> dict[str, str]:
@@ -123,14 +125,23 @@ class Instruction:
             if matches(hint.when, facts)
         ]
 
-    def accepted_by(self, form: OperandForm | None = None) -> dict[str, Version]:
+    def accepted_by(self, target: str | None = None, *, form: OperandForm | None = None) -> dict[str, Version]:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target.
 
-        Some operands need more than the instruction: with ``form``, one of :attr:`forms`, the targets are those that take it.
+        Args:
+            target: only this target, by its name or a name that people give it: ``"sm_90a"``, ``"H100"``; empty if it does not accept the
+                instruction.
+            form: one of :attr:`forms`, whose operands may need more than the instruction.
+
+        Raises:
+            ValueError: an unknown target, or one without matrix instructions; the message names the closest.
         """
-        if form is not None and form.requires:
-            return dict(requirements.accepted_by(self.database.spec, self.variant, more=self.needs(form)))
-        return dict(self._accepted)
+        spec, more = self.database.spec, form is not None and form.requires
+        accepted = requirements.accepted_by(spec, self.variant, more=self.needs(form)) if more else self._accepted
+        if target is None:
+            return dict(accepted)
+        name = target_named(spec, target)
+        return {name: accepted[name]} if name in accepted else {}
 
     @functools.cached_property
     def _accepted(self) -> Mapping[str, Version]:

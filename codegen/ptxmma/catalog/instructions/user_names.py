@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ptxmma.arguments import one_of
 from ptxmma.model import Spec
@@ -115,6 +115,17 @@ def types_named(spec: Spec, name: str) -> tuple[str, ...]:
             group += [each for each in (*row.atype, *row.btype) if each not in group]
     one_of("element type", name, groups)
     return tuple(groups[name])
+
+
+def type_named(spec: Spec, name: str) -> str:
+    """The element type that a name prefers: ``"f16"`` for ``"half"``, ``"e4m3"`` for ``"fp8"``; a name of none as it is."""
+    means = next((entry.means[0] for entry in spec.words if name.lower() in entry.names), "")
+    return means if any(each.name == means for each in spec.types.elements) else name
+
+
+def types_in_ptx(spec: Spec, given: Mapping[str, str | int]) -> dict[str, str | int]:
+    """Arguments of a product with their types by the names in PTX."""
+    return {name: type_named(spec, value) if isinstance(value, str) else value for name, value in given.items()}
 
 
 def swizzle_named(given: str | int) -> str:

@@ -122,7 +122,7 @@ def missing(catalog: Catalog, text: str) -> list[str]:
     """The words of a text that no instruction has."""
     spec, words = catalog.database.spec, words_of(text)
     known = vocabulary(spec)
-    return [word for word in words if not any({*meaning} <= known or _sizes(word) for meaning in _meanings(spec, (word,)))]
+    return [word for word in words if not any({*meaning} <= known or sizes(word) for meaning in _meanings(spec, (word,)))]
 
 
 def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:
@@ -156,7 +156,7 @@ def product(match: Match) -> dict[str, str | int]:
     rules, legal = spec.tensor_products, resolution.types(spec, variant)
     if rules is None or not legal:
         return {}
-    said: dict[str, str | int] = {name: int(size) for word in match.words for name, size in _sizes(word).items() if size != "n"}
+    said: dict[str, str | int] = {name: int(size) for word in match.words for name, size in sizes(word).items() if size != "n"}
     if stype := next((word for word in match.words if word in legal["stype"]), ""):
         said["stype"] = stype
     named = {word for word in match.words if any(word in types for types in legal.values())} - {stype}
@@ -188,11 +188,11 @@ def _is_begun(match: Match) -> bool:
     Between the opcode and ``sync`` nothing is left out: ``mma.sync`` is no sparse instruction.
     """
     opcode = match.instruction.canonical.partition(".")[0]
-    begins = match.words[0] == opcode or _sizes(match.words[0])
+    begins = match.words[0] == opcode or sizes(match.words[0])
     literals = _literals(match.instruction)
     first = next((number for number, word in enumerate(match.words) if word in literals), 0)
     whole = not 0 < first <= match.instruction.variant.instruction.name.count(".") + 1 or match.places[first : first + 1] == (first,)
-    return bool(begins) and whole and match.ordered and not any("n" in _sizes(word).values() for word in match.words)
+    return bool(begins) and whole and match.ordered and not any("n" in sizes(word).values() for word in match.words)
 
 
 def _is_misspelt(match: Match) -> bool:
@@ -236,7 +236,7 @@ def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[In
     def may_have(entry: InstructionSet) -> bool:
         known = _vocabulary(spec, entry)
         sized = "mnk" if entry.operation == resolution.OPERATION else entry.extent_names
-        fitting = (word in known or (_sizes(word) and {*_sizes(word)} <= {*sized}) for word in words)
+        fitting = (word in known or (sizes(word) and {*sizes(word)} <= {*sized}) for word in words)
         return all(fits or (begun and any(text.startswith(word) for text in known)) for word, fits in zip(words, fitting, strict=True))
 
     for instruction in catalog.all(may_have):
@@ -289,7 +289,7 @@ def _free(tokens: Sequence[Words], taken: Sequence[int], fitting: Sequence[int])
 
 
 @functools.lru_cache(maxsize=1 << 8)
-def _sizes(word: str) -> dict[str, str]:
+def sizes(word: str) -> dict[str, str]:
     """The sizes of M, N and K in a word; ``n`` for any: ``{"m": "64", "n": "n", "k": "16"}`` for ``m64nNk16``."""
     if crossed := _CROSSED.fullmatch(word):
         return dict(zip("mnk", crossed.groups(), strict=True))
@@ -297,11 +297,11 @@ def _sizes(word: str) -> dict[str, str]:
 
 
 def _has_sizes(instruction: Instruction, word: str) -> bool:
-    own, rules = instruction.shape_sizes, instruction.database.spec.tensor_products
-    if instruction.operation == resolution.OPERATION and rules is not None and (sizes := _sizes(word)):
-        m, n, k = (int(sizes[name]) if sizes.get(name, "n") != "n" else None for name in "mnk")
+    own, rules, said = instruction.shape_sizes, instruction.database.spec.tensor_products, sizes(word)
+    if instruction.operation == resolution.OPERATION and rules is not None and said:
+        m, n, k = (int(said[name]) if said.get(name, "n") != "n" else None for name in "mnk")
         return product_rules.has_sizes(rules, instruction.variant.facts, m, n, k)
-    return bool(sizes := _sizes(word)) and all(name in own and size in ("n", str(own[name])) for name, size in sizes.items())
+    return bool(said) and all(name in own and size in ("n", str(own[name])) for name, size in said.items())
 
 
 def _types(instruction: Instruction, *matrices: str) -> set[str]:

@@ -17,6 +17,8 @@ _MACHINE = re.compile(r"[A-Z]+MMA|[A-Z]+(?:\.[A-Z0-9x]+)+")
 _SPELLING = re.compile(r"(?<![\w.])[a-z_]\w*(?:::\w+)?(?:\.[\w:]+)+")
 _WORD = re.compile(r"\w+")
 _FRONT = re.compile(r"\b(\w+)\s*<\s*(?:ptxmma::)?shape\s*<([\d,\s]+)>\s*,?([\w\s:,]*)>")
+#: So many atoms are offered where none has a name.
+_NEAREST = 4
 #: Namespaces of CuTe, which users write or leave out, and majornesses, which are not part of a name.
 _NAMESPACES = {"cute", "gmma", "mma", "blockscaled", "sparse", "major", "k", "mn"}
 
@@ -94,6 +96,26 @@ def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
         if named and (instructions := _with_name(catalog, name) or _with_atom(catalog, tokens)):
             yield from instructions
             return
+
+
+def nearest_atoms(catalog: Catalog, text: str) -> dict[str, str]:
+    """The atoms of CuTe with most parts of a name that looks like one, each with its instruction, the nearest first."""
+    name = text.partition("<")[0].strip().rpartition("::")[2]
+    if not re.match(r"sm\d+_", name, re.IGNORECASE):
+        return {}
+    import difflib  # only when there is something to explain
+
+    rows = evidence.of(catalog.database).instructions.items()
+    atoms = {
+        atom.rpartition("::")[2]: canonical
+        for canonical, row in rows
+        for peer in (*row.peers, *row.differing, *row.atoms)
+        for atom in [peer.partition("<")[0]]
+    }
+    parts = _tokens(name)
+    shared = {atom: len(parts & _tokens(atom)) for atom in atoms}
+    near = [atom for atom, count in shared.items() if count == max(shared.values()) > 1]
+    return {atom: atoms[atom] for atom in difflib.get_close_matches(name, near, _NEAREST, 0)}
 
 
 def _by_machine_code(catalog: Catalog, text: str) -> Iterator[Instruction]:

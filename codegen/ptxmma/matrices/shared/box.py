@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.arguments import in_range, integer, one_of
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.instructions.user_names import swizzle_named
+from ptxmma.catalog.instructions.user_names import swizzle_named, type_named
 from ptxmma.matrices.shared.box_rules import Broken, IllegalBoxError, broken
 from ptxmma.matrices.shared.canonical import Geometry, mode_of
 from ptxmma.matrices.shared.readable_types import memory_of
@@ -521,7 +521,7 @@ def _typed(spec: Spec, maps: TensorMaps, given: ElementType | str, *, padded: bo
     Raises:
         ValueError: an unknown type, or one that cannot be padded or must be.
     """
-    name = given.name if isinstance(given, ElementType) else given
+    name = given.name if isinstance(given, ElementType) else type_named(spec, given)
     element = next((each for each in spec.types.elements if each.name == name), None)
     if element is None:
         short = [each.name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_") for each in maps.types]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import DatabaseLike, catalog
-from ptxmma.catalog.instructions.user_names import target_named
+from ptxmma.catalog.instructions.user_names import target_named, type_named
 from ptxmma.model import ElementType, Majorness, Padded, SharedCapacity, SharedMemory, Swizzle
 
 
@@ -59,7 +59,7 @@ def element_of(
     """
     spec = catalog(database).database.spec
     types = readable(majorness, database, family=family, swizzle=swizzle, padded=padded)
-    name = given.name if isinstance(given, ElementType) else given if isinstance(given, str) else ""
+    name = given.name if isinstance(given, ElementType) else type_named(spec, given) if isinstance(given, str) else ""
     if name in types:
         return types[name]
     if padded:

@@ -48,7 +48,7 @@ class Guards:
 
     def of(self, instruction: Instruction, form: OperandForm) -> Guard:
         """The guard of an instruction in one of its forms."""
-        accepted = instruction.accepted_by(form)
+        accepted = instruction.accepted_by(form=form)
         key = tuple(accepted.items())
         if key not in self._made:
             self._made[key] = self._guard(accepted)

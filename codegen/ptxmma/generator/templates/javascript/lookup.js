@@ -2,21 +2,28 @@
 
 import { mentioned } from "./mentions.js";
 import { instructionMeant } from "./spellings.js";
+import { targetsIn } from "./target_names.js";
 import { matching, preferred } from "./words.js";
 
 /** @typedef {import("./index.d.ts").Found} Found */
 
 /**
- * The instructions that a text means: one, several where no preference decides, none where the text means none.
+ * The instructions that a text means: one, several where no preference decides, none where the text means none. Words that name a target leave what it accepts.
  * @param {string} text
  * @returns {Found}
  */
 export function resolve(text) {
   const meant = instructionMeant(text);
-  if (meant) return { instructions: [meant], others: [], reasons: [] };
-  const matches = matching(text);
-  const every = matches.length ? matches : mentioned(text).map((instruction) => ({ instruction, rank: 0, places: [], words: [] }));
-  if (!every.length) return { instructions: [], others: [], reasons: [] };
+  if (meant) return { instructions: [meant], others: [], reasons: [], target: "" };
+  let every = matching(text);
+  if (!every.length) every = mentioned(text).map((instruction) => ({ instruction, rank: 0, places: [], words: [] }));
+  let target = "";
+  if (!every.length) {
+    const { targets, rest } = targetsIn(text);
+    target = targets.length === 1 && rest ? targets[0] : "";
+    every = target ? matching(rest).filter(({ instruction }) => target in instruction.accepted) : [];
+  }
+  if (!every.length) return { instructions: [], others: [], reasons: [], target: "" };
   const { left, reasons } = preferred(every);
-  return { instructions: left.map(({ instruction }) => instruction), others: every.filter((match) => !left.includes(match)).map(({ instruction }) => instruction), reasons };
+  return { instructions: left.map(({ instruction }) => instruction), others: every.filter((match) => !left.includes(match)).map(({ instruction }) => instruction), reasons, target };
 }

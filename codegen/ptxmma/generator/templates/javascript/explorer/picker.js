@@ -3,7 +3,7 @@
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { choice, fill, h, worded } from "./dom.js";
-import { targetText } from "./target_names.js";
+import { targetText } from "../target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("../index.d.ts").InstructionGroup} InstructionGroup */

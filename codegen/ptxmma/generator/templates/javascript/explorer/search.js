@@ -3,7 +3,7 @@
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
 import { resolve } from "../lookup.js";
-import { targetText, targetsIn } from "./target_names.js";
+import { targetText, targetsIn } from "../target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./state.js").State} State */
@@ -23,21 +23,12 @@ export function answersTo(given) {
   if (bits) return [{ text: `Descriptor ${text}`, note: "matrix descriptor", set: { v: "memory", bits: text.toLowerCase() } }];
   const { words, set } = selectionIn(text);
   const { targets, rest } = targetsIn(words);
-  const every = targets.length && !rest ? [] : meanings(words);
-  if (every.length) return every.map((instruction) => answer(instruction, set));
+  const found = resolve(targets.length && !rest ? "" : words);
+  const every = [...found.instructions, ...found.others].slice(0, MOST);
+  if (every.length) return every.map((instruction) => answer(instruction, { ...set, ...(found.target && { target: found.target }) }));
   if (targets.length > 1 || (targets.length && !rest)) return targets.map((target) => ({ text: targetText(target), note: "only what this target accepts", set: { target } }));
   const [target = ""] = targets;
-  const accepted = meanings(rest).filter((instruction) => !target || target in instruction.accepted);
-  return (accepted.length ? accepted : byWords(rest, target)).slice(0, MOST).map((each) => answer(each, { ...set, ...(target ? { target } : {}) }));
-}
-
-/**
- * The instructions that a text means, the preferred first.
- * @param {string} text
- */
-function meanings(text) {
-  const { instructions, others } = resolve(text);
-  return [...instructions, ...others].slice(0, MOST);
+  return byWords(rest, target).slice(0, MOST).map((each) => answer(each, { ...set, ...(target && { target }) }));
 }
 
 /**
