@@ -222,6 +222,13 @@ def test_the_box_answers_questions(page: Any) -> None:
         assert first.inner_text() == QUESTIONS["instructions"][text], text
 
 
+def test_the_box_says_why_an_answer_is_the_first(page: Any) -> None:
+    page.get_by_role("combobox", name="Find an instruction").fill("m16n8k8 tf32")
+    notes = page.get_by_role("option").locator(".note").all_inner_texts()
+    assert "dense before sparse" in notes[0]
+    assert "dense" not in "".join(notes[1:])
+
+
 def test_a_name_of_several_targets_lists_them(catalog: Catalog, page: Any) -> None:
     page.get_by_role("combobox", name="Find an instruction").fill("blackwell")
     shown = [text.split(" ")[0] for text in page.get_by_role("listbox").get_by_role("option").all_inner_texts()]
@@ -712,6 +719,17 @@ def test_any_layout_is_drawn(catalog: Catalog, page: Any, spelling: str, name: s
     assert [[cell[0] for cell in line] for line in page.evaluate("probe.layout()")] == [["0", "1", "2", "3"], ["4", "5", "6", "7"]]
 
 
+def test_an_element_of_any_layout_is_selected(page: Any) -> None:
+    _go(page, "v=layout")
+    place = page.evaluate("explorer.layout.middleOf('layout', 9, 3)")
+    page.mouse.click(place["x"], place["y"])
+    assert _state(page, "at") == "layout:9,3"
+    assert page.locator("#view-layout").get_by_role("status").inner_text() == "[9][3]: T5 v3"
+    assert page.evaluate("probe.lit('layout')") == {"layout": [[1, 2], [1, 3], [9, 2], [9, 3]]}
+    page.get_by_role("tab", name="Matrices").click()
+    assert _state(page, "at") == ""
+
+
 # --- sparsity ---------------------------------------------------------------------------------------------------------------
 
 
@@ -803,6 +821,7 @@ def test_a_link_shows_the_same(open_page: Callable[..., Any], page: Any) -> None
         (f"i={_SPARSE}&at=e:9,3", "Metadata[9][3] of mma.sp m16n8k32 f16: lane 4, e[31:28]"),
         (f"i={_WGMMA}&at=b:9,3", "B[9][3] of wgmma.mma_async m64n64k16 bf16: in shared memory"),
         (f"i={_PRODUCT}&at=d:37,20", f"D[37][20] of {_PRODUCT}: lane 37, column 20, bit 0"),
+        ("v=layout&at=layout:9,3", "[9][3]: T5 v3"),
     ],
 )
 def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, title: str) -> None:
@@ -825,6 +844,12 @@ def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, titl
         ("v=layout&layout=((4,8)):(3", "((4,8)):(3: write shape:stride, as (4,8):(8,1)"),
         ("v=layout&layout=(4,8):(3,(2,1))", "(4,8):(3,(2,1)): shape and stride must be nested alike"),
         (f"i={_PRODUCT}&v=tensor&at=d:128,0", "d:128,0: D has row 0 to 127, col 0 to 63."),
+        ("e:9,3", "A link has no e:9,3: write i=m16n8k16&at=a:9,3."),
+        ("view=smem", "A link has no view: write i=m16n8k16&at=a:9,3."),
+        ("colour=red", "No colour is red: there are lane, register, warp."),
+        ("v=memory&family=mma", "No family is mma: there are wgmma, tcgen05."),
+        ("v=memory&image=bf16,K,96B", "wgmma reads no 96B: there are none, 32B, 64B, 128B."),
+        ("v=layout&at=layout:16,0", "layout:16,0: write layout:ROW,COL; the layout is 16 \u00d7 8."),
     ],
 )
 def test_a_link_to_nothing_says_so(open_page: Callable[..., Any], state: str, fault: str) -> None:

@@ -736,6 +736,7 @@ def test_the_modules_are_typed(root: Path, tmp_path: Path) -> None:
         ({"main.js": 'import * as all from "./one.js";\n'}, "main.js: line 1 without comments cannot be bundled"),
         ({"main.js": 'import { a } from "./one.js";\nconst b = a;\n', "one.js": "export const a = 1;\nconst b = 2;\n"}, "both have b"),
         ({"main.js": "const text = `a\nb`;\n"}, "main.js: line 1 without comments cannot be bundled"),
+        ({"main.js": "const half = 1 / 2; // a comment\n"}, "main.js: line 1 without comments cannot be bundled"),
     ],
 )
 def test_what_cannot_be_bundled_is_refused(texts: dict[str, str], complaint: str) -> None:

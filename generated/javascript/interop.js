@@ -74,7 +74,8 @@ function viewOf(operand) {
     }
     sizes[col] = operand.sizes[col];
   }
-  const matrix = (layout.summed === row ? [col, row] : [row, col]).filter(Boolean); // CuTe's B is (N, K)
+  // CuTe's B is (N, K).
+  const matrix = (layout.summed === row ? [col, row] : [row, col]).filter(Boolean);
   const extents = Object.fromEntries([...matrix, ...leadingAxes(layout)].map((name) => [name, sizes[name]]));
   return { extents, threads: modesOf(back, "lane"), values: [...values, { size: sizes[col] / step, dimension: col, weight: step }] };
 }

@@ -1,8 +1,8 @@
 """ES modules as one classic script, which pages from ``file://`` may run.
 
 The modules keep to a few rules, which :func:`bundled` checks: they import names from relative paths, without renaming, in statements at the
-start of a line; they export declarations; names at their top level are unique; no text in backquotes has several lines, or text in
-backquotes two levels down.
+start of a line; they export declarations; names at their top level are unique; comments have lines of their own; no text in backquotes has
+several lines, or text in backquotes two levels down.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
 #: Blanks around operators and brackets, a comma before a closing bracket, a semicolon before a closing brace, as no loop has an empty body,
 #: and ``const``.  A line ends after such a brace, which may end a statement; ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
-    rf"(?P<literal>{_LITERAL.pattern})|,\s*(?P<last>[)}}\]]) *"
-    r"|\s*(?P<operator>[{(\[,;:?<>=!|&*%])\s*|(?:;(?=\s*}))?\s*(?P<closing>[)}\]]) *"
-    r"|(?<![-+])\s*(?P<sum>[-+])\s(?![-+])|\b(?P<const>const)\b"
+    rf"(?P<literal>{_LITERAL.pattern})|,\s*(?P<last>[)}}\]]) *|(?:;(?=\s*}}))?\s*(?P<closing>[)}}\]]) *"
+    r"|\s*(?P<operator>[{(\[,;:?<>=!|&*%])\s*"
+    r"|(?<![-+])\s*(?P<sum>[-+/])\s(?![-+])|\b(?P<const>const)\b"
 )
+#: Lines of one block that each declare something and follow each other.
+_DECLARATIONS = re.compile(r"^( *)(?:const|let) .*;\n(?:\1(?:const|let) .*;\n)+", re.MULTILINE)
+_DECLARATION = re.compile(r"^ *(?:const|let) (.*);$", re.MULTILINE)
 _STYLE_BLANKS = re.compile(r"\s*([{};])\s*|(?<=:) |(?<=,) ")
 
 
@@ -45,14 +48,16 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
     for path, text in _ordered(main, read, []):
         script = _COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", text)))
         for number, line in enumerate(script.splitlines(), 1):
-            if line.startswith(("import ", "export ")) or ("`" in line and "`" in _LITERAL.sub("", line)):
+            plain = _LITERAL.sub("", line)
+            if line.startswith(("import ", "export ")) or "`" in plain or "//" in plain:
                 raise ValueError(f"{path}: line {number} without comments cannot be bundled: {line}")
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
         parts.append(_CAST.sub("", script).strip("\n"))
     named = shortened("\n".join(parts), _LITERAL.pattern)
-    body = re.sub(r"\n\s*", "\n", _BLANKS.sub(_shorter, named))
+    joined = _DECLARATIONS.sub(lambda found: f"let {','.join(_DECLARATION.findall(found[0]))};\n", named)
+    body = re.sub(r"\n\s*", "\n", _BLANKS.sub(_shorter, joined))
     return f'(() => {{\n"use strict";\n{body}}})();\n'
 
 

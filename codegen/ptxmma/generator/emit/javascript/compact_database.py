@@ -50,10 +50,9 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as JavaScript: on lines that people can read; and packed, without titles and reasons that the page does not show."""
+    """The database as JavaScript: on lines that people can read; and packed, without the titles that the page does not show."""
     data = _data(catalog)
-    unused = {"instructions": "titles", "preferences": "text"}
-    shown = data | {key: {name: column for name, column in data[key].items() if name != left_out} for key, left_out in unused.items()}
+    shown = data | {"instructions": {name: column for name, column in data["instructions"].items() if name != "titles"}}
     return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
 
 

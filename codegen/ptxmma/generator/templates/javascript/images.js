@@ -199,7 +199,8 @@ export class MemoryImage {
         boxes += 1;
       }
     }
-    const transactionBytes = (this.mode.bytes * box * boxes * this.bits) / this.width; // padding does not count
+    // Padding does not count.
+    const transactionBytes = (this.mode.bytes * box * boxes * this.bits) / this.width;
     return { swizzle: this.mode.tma, inner: (this.mode.bytes * 8) / Math.max(this.width, 8), outer: box, boxes, transactionBytes };
   }
 

@@ -237,7 +237,8 @@ export function shortName(place, table) {
   if (kind === "metadata") return `[${bitsOf(place)}]`;
   if (kind === "scale") return `byte ${place.element}`;
   if (kind === "address") return table.name;
-  const element = `${table.name === "r" ? "i" : table.name}${place.element}`; // "r3" would read like a register
+  // "r3" would read like a register.
+  const element = `${table.name === "r" ? "i" : table.name}${place.element}`;
   return table.perRegister === 1 ? element : `r${place.register} ${element}`;
 }
 

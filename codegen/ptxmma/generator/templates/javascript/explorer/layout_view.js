@@ -19,12 +19,18 @@ const EXAMPLE_OF_LAYOUT = "((4,8),(2,2)):((32,1),(16,8)) 16x8";
 export class LayoutView {
   /** @param {Store} store */
   constructor(store) {
-    this.input = h("input", { class: "mono", "aria-label": "Layout", spellcheck: false, onchange: () => store.set({ layout: this.input.value.trim() }) });
-    this.fault = "";
+    this.store = store;
+    this.input = h("input", { class: "mono", "aria-label": "Layout", spellcheck: false, onchange: () => store.set({ layout: this.input.value.trim(), at: "" }) });
+    /** The fault of a link, and the answer about the element that is selected. */
+    this.fault = this.headline = "";
     this.notes = h("div", { class: "notes" });
-    this.board = new Board("Layout", { point: () => {}, pick: () => {} });
+    this.live = h("p", { class: "said", role: "status" });
+    this.board = new Board("Layout", {
+      point: (spot) => this.#light(spot ?? this.#picked()),
+      pick: (spot) => store.set({ at: spot ? `layout:${spot.row},${spot.col}` : "" }),
+    });
     const hint = "CuTe's shape:stride, then the matrix (16x8) whose elements threads hold; or Triton's bases of registers, lanes and warps.";
-    this.element = h("section", { class: "view" }, h("div", { class: "tools" }, this.input), h("p", { class: "said" }, hint), this.board.element, this.notes);
+    this.element = h("section", { class: "view" }, h("div", { class: "tools" }, this.input), h("p", { class: "said" }, hint), this.live, this.board.element, this.notes);
   }
 
   /**
@@ -44,6 +50,28 @@ export class LayoutView {
     const owners = ownersOf(text);
     fill(this.notes, owners.length > 0 && h("p", {}, `This is ${owners[0]}${owners.length > 1 ? ` and ${owners.length - 1} more operands` : ""}.`));
     this.board.show(tables, state.zoom);
+    const picked = this.#picked();
+    if (state.at && tables.length && !picked) this.fault = `${state.at}: write layout:ROW,COL; the layout is ${tables[0].title}.`;
+    this.#light(picked);
+    this.headline = picked ? this.live.textContent : "";
+  }
+
+  /** The element that the URL names. */
+  #picked() {
+    const [, row, col] = (/^layout:(\d+),(\d+)$/.exec(this.store.state.at) ?? []).map(Number);
+    const [table] = this.board.tables;
+    return row < table?.rows && col < table.cols ? { table, row, col } : null;
+  }
+
+  /**
+   * Lights an element, weaker the others of its thread, and says who holds it.
+   * @param {import("./board.js").Spot | null} spot
+   */
+  #light(spot) {
+    const chosen = spot && spot.table.cell(spot.row, spot.col);
+    this.board.cursor = spot;
+    this.board.light(chosen && ((table, row, col) => (row === spot.row && col === spot.col ? 2 : Number(table.cell(row, col).top === chosen.top))));
+    this.live.textContent = chosen ? `[${spot.row}][${spot.col}]: ${chosen.top} ${chosen.label}` : "Point at an element.";
   }
 }
 

@@ -62,7 +62,7 @@ const facts = h("p", { class: "facts" });
 const tabs = views.map(([name, title, view]) => {
   view.element.id = `view-${name}`;
   view.element.setAttribute("role", "tabpanel");
-  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => store.set({ v: name }) }, title);
+  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => opened(name) }, title);
 });
 const help = helpDialog();
 
@@ -104,13 +104,26 @@ function current() {
 }
 
 /**
+ * Shows a view; a selection that only another one has is given up.
+ * @param {string} v
+ */
+function opened(v) {
+  store.set({ v });
+  if (views.some(([name, , view]) => name === v && view.fault)) store.set({ at: "" });
+}
+
+/**
  * Names in the URL that the page does not have, in sentences; the selection is for the view to judge.
  * @param {State} state
  */
-function faultsOf({ i, v, target, bits }) {
+function faultsOf(state) {
+  const { i, target, bits } = state;
+  /** @type {[keyof State, string[]][]} */
+  const named = [["v", views.map(([name]) => name)], ["colour", ["lane", "register", "warp"]], ["family", ["", ...describedFamilies()]]];
   return [
+    ...store.unknown.map((name) => `A link has no ${name}: write i=m16n8k16&at=a:9,3.`),
     !namedBy(i) && `No instruction is ${i}; this is ${current().canonical}.`,
-    !views.some(([name]) => name === v) && `No view is ${v}: there are ${views.map(([name]) => name).join(", ")}.`,
+    ...named.map(([key, values]) => !values.includes(state[key]) && `No ${key === "v" ? "view" : key} is ${state[key]}: there are ${values.filter(Boolean).join(", ")}.`),
     target && !(target in database.targets) && `No target is ${target}; instructions of every target are shown.`,
     bits && bitsIn(bits) === null && `${bits} is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits.`,
   ];

@@ -28,6 +28,8 @@ export class MemoryView {
     this.image = null;
     /** @type {AccessPattern[]} */
     this.patterns = [];
+    /** The fault of a link to an image that cannot be. */
+    this.fault = "";
     this.tools = h("div", { class: "tools" });
     this.error = h("p", { class: "error", role: "alert" });
     this.costs = h("div", { class: "costs" });
@@ -49,7 +51,8 @@ export class MemoryView {
    */
   update(instruction, state, changed) {
     this.facts = familyFacts(instruction, state);
-    const options = imageOptions(this.facts, instruction, state);
+    this.fault = imageFault(this.facts, state.image);
+    const options = imageOptions(this.facts, instruction, this.fault ? { ...state, image: "" } : state);
     if (["image", "family", "bits", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
     if (this.image) this.#costs(state);
     this.descriptor.update(this.image, this.facts, state, DEPTH_BYTES);
@@ -79,7 +82,7 @@ export class MemoryView {
     const changed = (/** @type {Partial<ImageOptions>} */ changes) => store.set({ image: imageText({ ...options, ...changes }), access: "0,0", bits: "" });
     const { type, majorness, padded, family } = options, families = describedFamilies();
     const majors = [...new Set(facts.layouts.map((each) => each.majorness))];
-    const types = (/** @type {string} */ major) => [false, true].flatMap((own) => readableTypes(major, undefined, family, own).map((name) => typeText(name, own)));
+    const types = (/** @type {string} */ major) => imageTypes(major, family);
     const modes = facts.layouts.filter((each) => each.majorness === majorness).flatMap((each) => each.swizzles);
     // A type that cannot be read with the swizzle takes another one along.
     const typed = (/** @type {string} */ text, major = majorness) => {
@@ -158,6 +161,28 @@ function familyFacts(instruction, state) {
   const swizzle = state.image.split(",")[2];
   const able = describedFamilies().map(sharedMemoryOf).find((each) => each?.swizzles.some(({ name }) => name === swizzle));
   return sharedMemoryOf(state.family || instruction.family) ?? able ?? /** @type {MemoryFacts} */ (memoryFacts);
+}
+
+/**
+ * The types that can be read, as the URL has them.
+ * @param {string} majorness
+ * @param {string | undefined} family
+ */
+function imageTypes(majorness, family) {
+  return [false, true].flatMap((padded) => readableTypes(majorness, undefined, family, padded).map((name) => typeText(name, padded)));
+}
+
+/**
+ * The first part of an image in the URL that the family does not have, in a sentence.
+ * @param {MemoryFacts} facts
+ * @param {string} image
+ */
+function imageFault({ family, layouts, swizzles }, image) {
+  const parts = image.split(",");
+  const majors = [...new Set(layouts.map(({ majorness }) => majorness))];
+  const legal = [[...new Set(majors.flatMap((major) => imageTypes(major, family)))], majors, swizzles.map(({ name }) => name)];
+  const wrong = legal.findIndex((values, place) => parts[place] && !values.includes(parts[place]));
+  return wrong < 0 ? "" : `${family} reads no ${parts[wrong]}: there are ${legal[wrong].join(", ")}.`;
 }
 
 /**

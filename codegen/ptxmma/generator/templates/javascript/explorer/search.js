@@ -25,7 +25,8 @@ export function answersTo(given) {
   const { targets, rest } = targetsIn(words);
   const found = resolve(targets.length && !rest ? "" : words);
   const every = [...found.instructions, ...found.others].slice(0, MOST);
-  if (every.length) return every.map((instruction) => answer(instruction, { ...set, ...(found.target && { target: found.target }) }));
+  const accepting = found.target && { target: found.target };
+  if (every.length) return every.map((instruction, place) => answer(instruction, { ...set, ...accepting }, place ? [] : found.reasons));
   if (targets.length > 1 || (targets.length && !rest)) return targets.map((target) => ({ text: targetText(target), note: "only what this target accepts", set: { target } }));
   const [target = ""] = targets;
   return byWords(rest, target).slice(0, MOST).map((each) => answer(each, { ...set, ...(target && { target }) }));
@@ -34,13 +35,14 @@ export function answersTo(given) {
 /**
  * @param {Instruction} instruction
  * @param {Partial<State>} set
+ * @param {string[]} [reasons] why it is the first
  * @returns {Answer}
  */
-function answer(instruction, set) {
+function answer(instruction, set, reasons = []) {
   const { group } = instruction;
   const many = group.numbers.length > 1 ? ` · ${group.extent.toUpperCase()} = ${group.numbers[0]}…${group.numbers[group.numbers.length - 1]}` : "";
   const [first] = Object.keys(instruction.accepted);
-  return { text: instruction.canonical, note: `${first ?? "no target"}${Object.keys(instruction.accepted).length > 1 ? " and others" : ""}${many}`, set: { i: instruction.canonical, ...set } };
+  return { text: instruction.canonical, note: `${first ?? "no target"}${Object.keys(instruction.accepted).length > 1 ? " and others" : ""}${many}${reasons.map((reason) => ` · ${reason}`).join("")}`, set: { i: instruction.canonical, ...set } };
 }
 
 /**

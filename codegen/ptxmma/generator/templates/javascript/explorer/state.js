@@ -43,6 +43,8 @@ export class Store {
   constructor() {
     /** @type {State} */
     this.state = { ...EMPTY };
+    /** Names in the URL that no part of the state has. @type {string[]} */
+    this.unknown = [];
     /** @type {((state: State, changed: Set<keyof State>) => void)[]} */
     this.listeners = [];
     this.#read();
@@ -58,6 +60,7 @@ export class Store {
     const changed = /** @type {(keyof State)[]} */ (Object.keys(changes)).filter((key) => changes[key] !== undefined && changes[key] !== this.state[key]);
     if (!changed.length) return;
     Object.assign(this.state, changes);
+    this.unknown = [];
     const url = this.hash();
     if (changed.some((key) => STEPS.includes(key))) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
@@ -97,6 +100,7 @@ export class Store {
   #read() {
     const given = new URLSearchParams(location.hash.slice(1));
     for (const key of /** @type {(keyof State)[]} */ (Object.keys(EMPTY))) this.state[key] = given.get(key) ?? EMPTY[key];
+    this.unknown = [...given.keys()].filter((key) => !(key in EMPTY));
   }
 
   /** @param {Set<keyof State>} changed */
