@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.operands.metadata import Metadata
     from ptxmma.catalog.operands.scales import Scales
     from ptxmma.catalog.products.product_rules import IllegalProductError
-    from ptxmma.matrices import descriptors, scaling, shared_memory, sparse
+    from ptxmma.matrices import descriptors, quantised, scaling, shared_memory, sparse
     from ptxmma.matrices.emulator import Emulated, Moved, TensorEmulated, emulate
     from ptxmma.matrices.packed_bytes import pack_bytes, unpack_bytes
     from ptxmma.matrices.products.whole import Product, matmul
@@ -52,6 +52,7 @@ __all__ = [
     "interop",
     "matmul",
     "pack_bytes",
+    "quantised",
     "scaling",
     "shared_memory",
     "sparse",
@@ -85,6 +86,7 @@ _ON_DEMAND = {
     "convert": "catalog.conversion",
     "Product": "matrices.products.whole",
     "matmul": "matrices.products.whole",
+    "quantised": "matrices.quantised",
     "scaling": "matrices.scaling",
     "TensorMap": "matrices.shared.tensor_map",
     "shared_memory": "matrices.shared_memory",

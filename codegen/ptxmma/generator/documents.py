@@ -16,6 +16,7 @@ from ptxmma.model import (
     BlockScaling,
     Choice,
     ColumnMask,
+    Dequantisation,
     DescriptorFormat,
     Entry,
     Erratum,
@@ -28,6 +29,7 @@ from ptxmma.model import (
     Preference,
     Protocol,
     RegisterLayout,
+    ScaleSteps,
     Section,
     SharedCapacity,
     SharedMemory,
@@ -103,6 +105,13 @@ class Scaling(Entry, frozen=True, kw_only=True):
     block_formats: tuple[BlockFormat, ...]
 
 
+class Dequantisations(Entry, frozen=True, kw_only=True):
+    """Conversions of narrow codes to numbers."""
+
+    dequantisations: tuple[Dequantisation, ...] = ()
+    scale_steps: tuple[ScaleSteps, ...] = ()
+
+
 class Descriptors(Entry, frozen=True, kw_only=True):
     """Formats of descriptors: the meanings of their bits."""
 
@@ -174,6 +183,7 @@ class Assemblers(Entry, frozen=True, kw_only=True):
 KINDS: dict[str, type[Entry]] = {
     "assemblers": Assemblers,
     "block_scaling": Scaling,
+    "dequantisation": Dequantisations,
     "descriptors": Descriptors,
     "errata": Errata,
     "register_layouts": RegisterLayouts,

@@ -7,6 +7,7 @@ Every ``source`` is a section number of the PTX ISA (``"9.7.14.6.3"``) or says w
 """
 
 from ptxmma.model.database import Database, Layout, LayoutDigits, Spec
+from ptxmma.model.dequantisation import Dequantisation, ScaleSteps, Steps
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorField, DescriptorFormat, FieldCase, MaskExample
 from ptxmma.model.element import BlockFormat, BlockScaling, Carrier, Container, ElementType, RegisterType, Types
 from ptxmma.model.erratum import Erratum, Overwriting, Quirk

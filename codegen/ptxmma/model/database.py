@@ -7,6 +7,7 @@ from typing import Any
 
 from ptxmma.model.bitmap import BitMap
 from ptxmma.model.decision_table import DecisionTable
+from ptxmma.model.dequantisation import Dequantisation, ScaleSteps
 from ptxmma.model.descriptor_format import ColumnMask, DescriptorFormat
 from ptxmma.model.digits import Summand
 from ptxmma.model.element import BlockFormat, BlockScaling, Types
@@ -45,6 +46,8 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     choices: tuple[Choice, ...] = ()
     block_scaling: tuple[BlockScaling, ...] = ()
     block_formats: tuple[BlockFormat, ...] = ()
+    dequantisations: tuple[Dequantisation, ...] = ()
+    scale_steps: tuple[ScaleSteps, ...] = ()
     shared_memory: SharedMemory | None = None
     tensor_maps: TensorMaps | None = None
     tensor_products: TensorProducts | None = None

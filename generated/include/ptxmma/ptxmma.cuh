@@ -20,6 +20,7 @@
 #include "cp_async_bulk_tensor/cp_reduce_async_bulk_tensor.cuh"
 #include "cp_async_bulk_tensor/layouts.cuh"
 #include "cuda/copy_pipeline.cuh"
+#include "cuda/dequantise.cuh"
 #include "cuda/fragment_moves.cuh"
 #include "cuda/hints.cuh"
 #include "cuda/ordering.cuh"

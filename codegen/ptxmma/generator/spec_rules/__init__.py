@@ -16,6 +16,7 @@ from ptxmma.generator.problems import Problem, SpecError
 from ptxmma.generator.spec_rules import (
     address_rules,
     condition_rules,
+    dequantisation_rules,
     descriptor_rules,
     encoding_rules,
     instruction_rules,
@@ -70,6 +71,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(descriptor_rules.problems, needs="instruction targets"),
         _rules(reference_rules.protocols, needs="instruction protocol"),
         _rules(reference_rules.sections, needs="spec sections"),
+        _rules(dequantisation_rules.problems, needs="types targets isa_versions dequantisation"),
         _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),
         _rules(instruction_rules.problems, needs="spec types targets isa_versions"),
         _rules(condition_rules.of_instructions),

@@ -13,7 +13,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import NO_HINT, ORDERING, header, hint_parameter, identifier
 from ptxmma.catalog.variants import recased
 from ptxmma.generator.emit import Output, c_text, shared_layout
-from ptxmma.generator.emit.cuda import fragment_moves, layout_structs, tensor_maps
+from ptxmma.generator.emit.cuda import dequantisation, fragment_moves, layout_structs, tensor_maps
 from ptxmma.generator.emit.cuda.fronts import Front, Fronts, depth_follows
 from ptxmma.generator.emit.cuda.functions import Function, Functions, Guard, Guards
 from ptxmma.generator.emit.templating import banner, render
@@ -51,6 +51,7 @@ def emit(catalog: Catalog) -> Iterator[Output]:
         outputs += headers.family(family, members)
     outputs += headers.moves()
     outputs += headers.parts({output.path.removeprefix(f"{_FOLDER}/") for output in outputs})
+    outputs += headers.dequantisation()
     yield from outputs
     yield from headers.lists()
     yield headers.config()
@@ -126,6 +127,12 @@ class _Headers:
         for path, includes in _PARTS.items():
             if all(include in present for include in includes):
                 yield self.output(path, posixpath.basename(path), includes=includes)
+
+    def dequantisation(self) -> Iterator[Output]:
+        """Narrow codes to pairs of numbers."""
+        if self._catalog.database.spec.dequantisations:
+            values = dequantisation.values(self._catalog.database.spec, self._guards)
+            yield self.output("cuda/dequantise.cuh", "dequantise.cuh", includes=[_CONFIG], **values)
 
     def family(self, family: str, members: Sequence[Instruction]) -> Iterator[Output]:
         """One header, or one for each pair of types beside one for their layouts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
@@ -48,7 +48,10 @@ class Guards:
 
     def of(self, instruction: Instruction, form: OperandForm) -> Guard:
         """The guard of an instruction in one of its forms."""
-        accepted = instruction.accepted_by(form=form)
+        return self.meeting(instruction.accepted_by(form=form))
+
+    def meeting(self, accepted: Mapping[str, Version]) -> Guard:
+        """The guard of what these targets accept, each with its first PTX ISA version."""
         key = tuple(accepted.items())
         if key not in self._made:
             self._made[key] = self._guard(accepted)
@@ -58,7 +61,7 @@ class Guards:
         """The guards that were asked for, each once."""
         return sorted(set(self._made.values()))
 
-    def _guard(self, accepted: dict[str, Version]) -> Guard:
+    def _guard(self, accepted: Mapping[str, Version]) -> Guard:
         # The targets that the others include; a set of targets holds every one that includes one of its own.
         first = [target for target in self._targets if target.name in accepted and not accepted.keys() & set(target.includes)]
         names = [target.name for target in first]

@@ -1,0 +1,37 @@
+"""Dequantisation: every conversion is exact for every code, and conversions between the same types want one order of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.spec_rules.rule_context import RuleContext
+from ptxmma.model import Dequantisation
+
+
+def problems(context: RuleContext) -> Iterator[Problem]:
+    """Conversions of unknown types, that are not exact, or that want another order than the first between their types."""
+    from ptxmma.matrices.quantised import conversions  # NumPy, which the other rules do without
+
+    elements = {entry.name: entry for entry in context.spec.types.elements}
+    first: dict[tuple[str, str], tuple[int, Dequantisation]] = {}
+    for index, entry in enumerate(context.spec.dequantisations):
+        here = ("dequantisations", index)
+        unknown = [*context.known("element type", [entry.codes, entry.to], elements, *here)]
+        yield from unknown
+        if unknown:
+            continue
+        if problem := conversions.problem(entry, elements[entry.codes], elements[entry.to]):
+            yield Problem(context.at(*here, "steps"), f"{entry.codes} to {entry.to}: {problem}")
+            continue
+        number, other = first.setdefault((entry.codes, entry.to), (index, entry))
+        bits = elements[entry.codes].bits
+        if conversions.order(entry, bits) != conversions.order(other, bits):
+            message = (
+                f"the other conversion from {entry.codes} to {entry.to} wants its codes in another order, {conversions.order(other, bits)}"
+            )
+            yield clash(message, context.at(*here), context.at("dequantisations", number))
+    for section in ("dequantisations", "scale_steps"):
+        for index, steps in enumerate(getattr(context.spec, section)):
+            yield from context.known("target", steps.targets, context.targets, section, index, "targets")
+            yield from context.known("PTX ISA version", [steps.ptx], context.versions, section, index, "ptx")

@@ -1,0 +1,105 @@
+"""Conversions of codes: which the spec has, the order of codes that their steps want, and the proof that they are exact."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from ptxmma.arrays import elements
+from ptxmma.arrays.elements import Array
+from ptxmma.matrices.quantised import steps
+from ptxmma.model import Dequantisation, ElementType, Spec
+
+#: Bits of a register.
+WORD = 32
+#: The factor that puts a zero point into both halves of a register.
+BOTH_HALVES = 0x00010001
+
+
+def conversions(spec: Spec, codes: str, to: str) -> list[Dequantisation]:
+    """The conversions from a type of codes to a type of numbers, all of one order.
+
+    Raises:
+        ValueError: the spec has none.
+    """
+    found = [entry for entry in spec.dequantisations if (entry.codes, entry.to) == (codes, to)]
+    if not found:
+        known = ", ".join(dict.fromkeys(f"{entry.codes} to {entry.to}" for entry in spec.dequantisations))
+        raise ValueError(f"no conversion from {codes} to {to}; there are {known or 'none'}")
+    return found
+
+
+@functools.cache
+def order(entry: Dequantisation, bits: int) -> tuple[int, ...]:
+    """The place in the word of the code of each number, in the order of the registers and their halves.
+
+    Place p is bits p * ``bits`` and up.  ``(0, 4, 1, 5, 2, 6, 3, 7)``: the low half of the first register comes from the lowest code, its
+    high half from the fifth.
+
+    Raises:
+        ValueError: a number depends on no code or on several, or the steps cannot be run.
+    """
+    places = np.arange(WORD // bits)
+    alone = np.uint32((1 << bits) - 1) << (places * bits).astype(np.uint32)
+    numbers = _numbers(entry, np.concatenate([np.zeros(1, np.uint32), alone]), {})
+    depends = numbers[1:] != numbers[0]
+    if numbers.shape[1] != len(places) or not (depends.sum(0) == 1).all() or not (depends.sum(1) == 1).all():
+        raise ValueError(f"{len(places)} codes must give as many numbers, each from one code")
+    return tuple(map(int, depends.argmax(0)))
+
+
+def held(entry: Dequantisation, bits: int) -> tuple[int, ...]:
+    """The number that each code of a word becomes, the lowest code first: the inverse of :func:`order`."""
+    return tuple(map(int, np.argsort(order(entry, bits))))
+
+
+def problem(entry: Dequantisation, code: ElementType, number: ElementType) -> str:
+    """The reason why steps are not an exact conversion of every code at every place; empty if they are.
+
+    Every code is tried at every place, among all others equal to each code, and with every zero point.
+    """
+    if late := steps.reads_after_results(entry.steps):
+        return f"{late} is read after the first result is written"
+    try:
+        places = order(entry, code.bits)
+        words, expected = _cases(code)
+        wanted = elements.numbers(expected.astype(elements.bits_dtype(code)), code)[:, places]
+        registers = np.arange(len(places)) // 2
+        for zero in range(entry.largest_zero + 1):
+            zeros = np.array([zero, entry.largest_zero - zero])
+            given = {f"zero{parity}": np.uint32(value * BOTH_HALVES) for parity, value in enumerate(zeros)} if entry.largest_zero else {}
+            bits = _numbers(entry, words, given)
+            found = elements.numbers(bits, number)
+            right = wanted - zeros[registers % 2]
+            wrong = (found != right) & ~(np.isnan(found) & np.isnan(right.astype(np.float64)))
+            if wrong.any():
+                row, column = map(int, np.argwhere(wrong)[0])
+                return f"code {int(expected[row, places[column]]):#x} becomes {found[row, column]:g}, not {right[row, column]:g}"
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _cases(code: ElementType) -> tuple[Array, Array]:
+    """Words, and the codes in them by place: every code at every place, among others that are equal to each code."""
+    count = WORD // code.bits
+    every = np.arange(1 << code.bits, dtype=np.uint32)
+    others = every if code.bits < 8 else every[[0, 0x55, 0xAA, -1]]
+    codes = np.broadcast_to(others[:, None, None, None], (len(others), count, len(every), count)).copy()
+    for place in range(count):
+        codes[:, place, :, place] = every
+    codes = codes.reshape(-1, count)
+    shifts = (np.arange(count) * code.bits).astype(np.uint32)
+    words: Array = np.bitwise_or.reduce(codes << shifts, axis=1)
+    return words, codes
+
+
+def _numbers(entry: Dequantisation, words: Array, zeros: Mapping[str, np.uint32]) -> Array:
+    """The bits of the numbers that words become: (words, numbers)."""
+    names = steps.inputs(entry.steps)
+    given = {name: np.broadcast_to(zeros.get(name, np.uint32(0)), words.shape) for name in names} | {"codes": words}
+    made = steps.run(entry.steps, given)
+    registers = np.stack([made[name] for name in steps.results(entry.steps)], axis=-1)
+    return np.ascontiguousarray(registers).view(np.uint16)
