@@ -27,6 +27,11 @@ static_assert(description.legal(), "");
 static_assert(!description.legal(8), "the address is a multiple of 16");
 static_assert(!ptxmma::tensor_map_of<A>(4096, 8191, 8191 * 2).legal(), "the pitch is");
 static_assert(ptxmma::tensor_map_of<A, 2>(4096, 4096, 8192).box[1] == 64, "half of the box");
+constexpr uint64_t counts[] = {8, 2}, strides[] = {128 * 2, 300 * 8 * 128 * 2};
+constexpr auto heads = ptxmma::tensor_map_of<A>(300, 128, 8 * 128 * 2, counts, strides);
+static_assert(heads.legal() && heads.shape[0] == 128 && heads.shape[1] == 300 && heads.shape[2] == 8 && heads.shape[3] == 2, "");
+static_assert(heads.strides[0] == 2048 && heads.strides[1] == 256 && heads.strides[2] == 614400, "in bytes");
+static_assert(heads.box[0] == 64 && heads.box[1] == 128 && heads.box[2] == 1 && heads.box[3] == 1 && heads.element_strides[3] == 1, "");
 CUresult show(CUtensorMap*, CUtensorMapDataType type, cuuint32_t rank, void* tensor, const cuuint64_t* shape, const cuuint64_t* strides,
               const cuuint32_t* box, const cuuint32_t* steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {

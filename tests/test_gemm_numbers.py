@@ -108,8 +108,9 @@ def test_the_boxes_in_which_d_is_stored(kernels: dict[str, Any]) -> None:
 
 
 def test_the_parities_of_a_ring(tmp_path: Path) -> None:
-    """The kernels' own ring counts as the command does; the thread that fills waits for the other parity."""
-    found = re.search(r"template <int stages>\nstruct Ring \{.*?\n\};", (_EXAMPLES / "hopper.cuh").read_text(encoding="utf-8"), re.DOTALL)
+    """The kernels' ring counts as the command does; the thread that fills waits for the other parity."""
+    header = paths.INCLUDE / "ptxmma/cuda/stage_ring.cuh"
+    found = re.search(r"template <int Stages>\nstruct stage_ring \{.*?\n\};", header.read_text(encoding="utf-8"), re.DOTALL)
     assert found
     ring = found[0].replace("__device__ __forceinline__", "")
     count = 4 * 5
@@ -117,7 +118,7 @@ def test_the_parities_of_a_ring(tmp_path: Path) -> None:
 #include <cstdio>
 {ring}
 int main() {{
-  Ring<4> ring;
+  stage_ring<4> ring;
   for (int i = 0; i < {count}; ++i, ring.next()) std::printf("%d %u %u\\n", ring.stage, ring.parity ^ 1, ring.parity);
 }}
 """

@@ -13,23 +13,24 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <cuda/ptx>
-
 #include <ptxmma/cuda/fragment_moves.cuh>
+#include <ptxmma/cuda/stage_ring.cuh>
 #include <ptxmma/cuda/storage.cuh>
+#include <ptxmma/cuda/thread_groups.cuh>
+#include <ptxmma/cuda/tile_transfers.cuh>
+#include <ptxmma/setmaxnreg.cuh>
 #include <ptxmma/wgmma/bf16_bf16.cuh>
 #include <ptxmma/wgmma/f16_f16.cuh>
 
 #include "attention_sm90_softmax.cuh"
 #include "attention_sm90_tiles.cuh"
-#include "hopper.cuh"
 
 namespace attention_sm90 {
 
-namespace ptx = cuda::ptx;
-using hopper::Ring, hopper::wait, hopper::WARP, hopper::WARPGROUP;
+using ptxmma::mbarrier_wait;
 using ptxmma::shared_address;
 
+constexpr int WARP = 32, WARPGROUP = 128;  // threads
 constexpr int CONSUMERS = 2;
 constexpr ptxmma_majorness K_MAJOR = PTXMMA_MAJORNESS_K, MN_MAJOR = PTXMMA_MAJORNESS_MN;
 constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
@@ -38,7 +39,8 @@ constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS;
 
 __device__ __forceinline__ void arrive(uint64_t* barrier) {
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier);
+  uint64_t state;
+  ptxmma::mbarrier_arrive_shared(state, barrier);
 }
 
 // If causal, row i sees the keys up to i + keys - rows: the last row sees all of them.
@@ -64,7 +66,8 @@ struct Attention {
     alignas(Q::alignment) unsigned char q[CONSUMERS][Q::bytes];  // and O, once Q is no longer needed
     alignas(K::alignment) unsigned char k[stages][K::bytes];
     alignas(V::alignment) unsigned char v[stages][V::bytes];
-    uint64_t q_full[CONSUMERS], q_empty[CONSUMERS], k_full[stages], k_empty[stages], v_full[stages], v_empty[stages];
+    uint64_t q_full[CONSUMERS], q_empty[CONSUMERS];
+    ptxmma::stage_barriers<stages> k_barriers, v_barriers;
     int tile[CONSUMERS];  // to which Q belongs
   };
 
@@ -72,21 +75,8 @@ struct Attention {
   Shared& shared;
   Order tiles{arguments};
 
-  // Brings a tile into shared memory, box after box.
-  template <class Tile>
-  static __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int row, int head, int batch, uint64_t* full) {
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{Tile::bytes});
-#pragma unroll
-    for (int box = 0; box < Tile::boxes; ++box) {
-      constexpr bool k_major = Tile::majorness == K_MAJOR;
-      const int element = k_major ? Tile::box_k(box) : Tile::box_x(box), below = k_major ? Tile::box_x(box) : Tile::box_k(box);
-      const int32_t from[] = {element, row + below, head, batch};
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + box * Tile::box_bytes, &map, from, full);
-    }
-  }
-
   __device__ __forceinline__ void produce() {
-    Ring<stages> ring_k, ring_v;
+    ptxmma::stage_ring<stages> ring_k, ring_v;
     uint32_t parity = 1;  // passes in the first round
     int number = blockIdx.x;
     for (; number < tiles.count; parity ^= 1) {
@@ -96,36 +86,38 @@ struct Attention {
       const int key_head = at.head / arguments.heads_per_key;
       for (int block = at.blocks; block >= 0; --block) {  // from the last keys to the first; V comes one block later than K
         if (block > 0) {
-          const int stage = ring_k.stage;
-          wait(&shared.k_empty[stage], ring_k.parity ^ 1);
-          load<K>(arguments.k, shared.k[stage], (block - 1) * width, key_head, at.batch, &shared.k_full[stage]);
+          shared.k_barriers.wait_empty(ring_k);
+          uint64_t* full = shared.k_barriers.expect(ring_k, K::bytes);
+          ptxmma::load_tile<K>(shared.k[ring_k.stage], &arguments.k, (block - 1) * width, 0, full, key_head, at.batch);
           ring_k.next();
         }
         if (block == at.blocks) {
           for (int consumer = 0; consumer < CONSUMERS; ++consumer) {
-            wait(&shared.q_empty[consumer], parity);
+            mbarrier_wait(&shared.q_empty[consumer], parity);
             shared.tile[consumer] = number;
-            load<Q>(arguments.q, shared.q[consumer], at.row + consumer * First::m, at.head, at.batch, &shared.q_full[consumer]);
+            uint64_t state, *full = &shared.q_full[consumer];
+            ptxmma::mbarrier_arrive_expect_tx_shared(state, full, Q::bytes);
+            ptxmma::load_tile<Q>(shared.q[consumer], &arguments.q, at.row + consumer * First::m, 0, full, at.head, at.batch);
           }
         } else {
-          const int stage = ring_v.stage;
-          wait(&shared.v_empty[stage], ring_v.parity ^ 1);
-          load<V>(arguments.v, shared.v[stage], block * width, key_head, at.batch, &shared.v_full[stage]);
+          shared.v_barriers.wait_empty(ring_v);
+          uint64_t* full = shared.v_barriers.expect(ring_v, V::bytes);
+          ptxmma::load_tile<V>(shared.v[ring_v.stage], &arguments.v, 0, block * width, full, key_head, at.batch);
           ring_v.next();
         }
       }
       number = following;
     }
     for (int consumer = 0; consumer < CONSUMERS; ++consumer) {
-      wait(&shared.q_empty[consumer], parity);
+      mbarrier_wait(&shared.q_empty[consumer], parity);
       shared.tile[consumer] = number;  // there is none
       arrive(&shared.q_full[consumer]);
     }
   }
 
   // Issues the product of Q and a block of keys.
-  __device__ __forceinline__ void multiply_first(typename Scores::type& scores, const unsigned char* q, const Ring<stages>& ring) {
-    wait(&shared.k_full[ring.stage], ring.parity);
+  __device__ __forceinline__ void multiply_first(typename Scores::type& scores, const unsigned char* q, const ptxmma::stage_ring<stages>& ring) {
+    shared.k_barriers.wait_full(ring);
     ptxmma::fence_accumulator(scores);
     ptxmma::wgmma_fence();
     const auto a = Q::descriptor(shared_address(q)), b = K::descriptor(shared_address(shared.k[ring.stage]));
@@ -167,24 +159,24 @@ struct Attention {
   // One block further: its scores, and the values of the block before.
   template <bool masked>
   __device__ __forceinline__ void advance(typename Scores::type& scores, typename Sums::type& sums, Operands& operands, PerRow& largest,
-                                          PerRow& totals, Ring<stages>& ring_k, Ring<stages>& ring_v, int row, int key, int consumer,
+                                          PerRow& totals, ptxmma::stage_ring<stages>& ring_k, ptxmma::stage_ring<stages>& ring_v, int row, int key, int consumer,
                                           int thread) {
-    hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
+    ptxmma::named_barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
     multiply_first(scores, shared.q[consumer], ring_k);
     multiply_second(sums, operands, ring_v.stage);
-    hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
+    ptxmma::named_barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<1>();
     ptxmma::fence_accumulator(scores);
-    if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
+    if (thread == 0) shared.k_barriers.release(ring_k);
     ring_k.next();
     PerRow factors;
     if (masked) mask(scores, row, key, thread);
     soften<Scores, masked>(scores, largest, totals, factors, arguments.scale);
     // The next values are waited for here because a loop keeps the assembler from moving the exponentials beyond the end of the product.
     ptxmma::fence_accumulator(scores);
-    const int read = ring_v.stage;
+    const auto read = ring_v;
     ring_v.next();
-    wait(&shared.v_full[ring_v.stage], ring_v.parity);
+    shared.v_barriers.wait_full(ring_v);
     finish(sums, operands, read, thread);
     carry(operands, scores);
 #pragma unroll
@@ -192,20 +184,21 @@ struct Attention {
   }
 
   // Waits for the second product.
-  __device__ __forceinline__ void finish(typename Sums::type& sums, Operands& operands, int stage, int thread) {
+  __device__ __forceinline__ void finish(
+      typename Sums::type& sums, Operands& operands, const ptxmma::stage_ring<stages>& read, int thread) {
     ptxmma::wgmma_wait_group<0>();
     ptxmma::fence_accumulator(sums);
 #pragma unroll
     for (auto& registers : operands) ptxmma::fence_accumulator(registers);
-    if (thread == 0) arrive(&shared.v_empty[stage]);
+    if (thread == 0) shared.v_barriers.release(read);
   }
 
   __device__ __forceinline__ void consume(int consumer, int thread) {
-    Ring<stages> ring_k, ring_v;
+    ptxmma::stage_ring<stages> ring_k, ring_v;
     unsigned char* q = shared.q[consumer];
-    if (consumer == 1) hopper::barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
+    if (consumer == 1) ptxmma::named_barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
     for (uint32_t parity = 0;; parity ^= 1) {
-      wait(&shared.q_full[consumer], parity);
+      mbarrier_wait(&shared.q_full[consumer], parity);
       const int number = shared.tile[consumer];
       if (number >= tiles.count) break;
       const Place at = tiles.place(number);
@@ -219,12 +212,12 @@ struct Attention {
       multiply_first(scores, q, ring_k);
       ptxmma::wgmma_wait_group<0>();
       ptxmma::fence_accumulator(scores);
-      if (thread == 0) arrive(&shared.k_empty[ring_k.stage]);
+      if (thread == 0) shared.k_barriers.release(ring_k);
       ring_k.next();
       mask(scores, row, block * width, thread);
       soften<Scores, true>(scores, largest, totals, factors, arguments.scale);
       carry(operands, scores);
-      wait(&shared.v_full[ring_v.stage], ring_v.parity);
+      shared.v_barriers.wait_full(ring_v);
       while (--block >= whole) {
         advance<true>(scores, sums, operands, largest, totals, ring_k, ring_v, row, block * width, consumer, thread);
       }
@@ -232,11 +225,11 @@ struct Attention {
         advance<false>(scores, sums, operands, largest, totals, ring_k, ring_v, row, block * width, consumer, thread);
       }
       multiply_second(sums, operands, ring_v.stage);
-      finish(sums, operands, ring_v.stage, thread);
+      finish(sums, operands, ring_v, thread);
       ring_v.next();
       write(sums, totals, at, row, consumer, thread);
     }
-    if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+    if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // shared memory lives until TMA has read it
   }
 
   __device__ __forceinline__ void write(
@@ -249,18 +242,14 @@ struct Attention {
       pairs[i / 2] = pair(Type(), sums[i] * inverse[row_of<Sums>(i)], sums[i + 1] * inverse[row_of<Sums>(i)]);
     }
     unsigned char* buffer = shared.q[consumer];
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);  // Q has been read
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);  // Q has been read
     ptxmma::store_fragment<Sums, Q>(shared_address(buffer), pairs, thread);
-    ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    ptxmma::fence_proxy_async_shared_cta();  // TMA sees what the threads wrote
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);
     if (thread == 0) {
-#pragma unroll
-      for (int box = 0; box < Q::boxes; ++box) {
-        const int32_t to[] = {int32_t(Q::box_k(box)), row, at.head, at.batch};
-        ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &arguments.o, to, buffer + box * Q::box_bytes);
-      }
-      ptx::cp_async_bulk_commit_group();
-      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+      ptxmma::store_tile<Q>(&arguments.o, row, 0, buffer, at.head, at.batch);
+      ptxmma::cp_async_bulk_commit_group();
+      ptxmma::cp_async_bulk_wait_group_read<0>();
     }
     arrive(&shared.q_empty[consumer]);
   }
@@ -271,26 +260,24 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1) kernel(const _
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename A::Shared*>(memory);
   if (threadIdx.x == 0) {
-    for (const CUtensorMap* map : {&arguments.q, &arguments.k, &arguments.v, &arguments.o}) hopper::prefetch_tensor_map(map);
-    for (uint64_t& barrier : shared.q_full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.q_empty) ptx::mbarrier_init(&barrier, WARPGROUP);
+    for (const CUtensorMap* map : {&arguments.q, &arguments.k, &arguments.v, &arguments.o}) ptxmma::prefetch_tensor_map(map);
+    for (uint64_t& barrier : shared.q_full) ptxmma::mbarrier_init_shared(&barrier, 1);
+    for (uint64_t& barrier : shared.q_empty) ptxmma::mbarrier_init_shared(&barrier, WARPGROUP);
     for (int stage = 0; stage < A::stages; ++stage) {
-      ptx::mbarrier_init(&shared.k_full[stage], 1);
-      ptx::mbarrier_init(&shared.v_full[stage], 1);
-      ptx::mbarrier_init(&shared.k_empty[stage], CONSUMERS);
-      ptx::mbarrier_init(&shared.v_empty[stage], CONSUMERS);
+      for (auto* barriers : {&shared.k_barriers, &shared.v_barriers}) ptxmma::mbarrier_init_shared(&barriers->full[stage], 1);
+      for (auto* barriers : {&shared.k_barriers, &shared.v_barriers}) ptxmma::mbarrier_init_shared(&barriers->empty[stage], CONSUMERS);
     }
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    ptxmma::fence_mbarrier_init();
   }
   __syncthreads();
 
   A attention{arguments, shared};
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
   if (warpgroup == 0) {
-    hopper::give_registers<24>();
-    if (threadIdx.x < WARP && hopper::elect_one()) attention.produce();
+    ptxmma::setmaxnreg_dec<24>();
+    if (threadIdx.x < WARP && ptxmma::elect_one()) attention.produce();
   } else {
-    hopper::take_registers<240>();
+    ptxmma::setmaxnreg_inc<240>();
     attention.consume(warpgroup - 1, threadIdx.x % WARPGROUP);
   }
 }

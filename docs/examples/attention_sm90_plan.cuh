@@ -8,8 +8,9 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <ptxmma/cuda/tensor_map.cuh>
+
 #include "attention_sm90.cuh"
-#include "tensor_map.cuh"
 
 namespace attention_sm90 {
 
@@ -24,10 +25,10 @@ struct Tensor {
 template <class Tile, class T>
 cudaError_t describe(CUtensorMap& map, Tensor<T> tensor, int rows, int heads, int batch) {
   constexpr bool k_major = Tile::majorness == K_MAJOR;
-  const cuuint64_t size[] = {k_major ? Tile::k : Tile::x, cuuint64_t(rows), cuuint64_t(heads), cuuint64_t(batch)};
-  const cuuint64_t pitch[] = {tensor.row * sizeof(T), tensor.head * sizeof(T), tensor.batch * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer, 1, 1};
-  return make_tensor_map<Tile>(map, tensor.data, size, pitch, box, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  const uint64_t counts[] = {uint64_t(heads), uint64_t(batch)}, strides[] = {tensor.head * sizeof(T), tensor.batch * sizeof(T)};
+  return ptxmma::tensor_map_of<Tile>(k_major ? rows : Tile::x, k_major ? Tile::k : rows, tensor.row * sizeof(T), counts, strides,
+                                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B)
+      .encode(&map, tensor.data);
 }
 
 // An operation that is prepared once, for tensors at these addresses, and may be launched often.

@@ -8,8 +8,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "hopper.cuh"
-
 namespace attention_sm90 {
 
 // Two neighbours in a row, in one register.
@@ -29,6 +27,13 @@ __device__ constexpr int row_of(int i) {
   return Fragment::row(0, i) != 0;
 }
 
+// 2 to the power of x, to a relative error of 2^-22; what is below 2^-126 becomes 0.
+__device__ __forceinline__ float exp2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 // Turns scores into probabilities, as far as they are known, and adds them to the totals of this thread. Sums of earlier blocks are to be
 // multiplied with `factors`. If `masked`, a score may be minus infinity, and all that a row has seen so far. `scale` is that of the scores,
 // times log2(e).
@@ -42,12 +47,12 @@ __device__ __forceinline__ void soften(
   for (int r = 0; r < 2; ++r) {
     for (int lanes = 1; lanes <= 2; lanes *= 2) largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffff, largest[r], lanes));
     base[r] = masked && largest[r] == -INFINITY ? 0 : largest[r] * scale;  // a row that sees no key yet
-    factors[r] = hopper::exp2(before[r] * scale - base[r]);
+    factors[r] = exp2(before[r] * scale - base[r]);
     totals[r] *= factors[r];
   }
 #pragma unroll
   for (int i = 0; i < Scores::elements; ++i) {
-    scores[i] = hopper::exp2(scores[i] * scale - base[row_of<Scores>(i)]);
+    scores[i] = exp2(scores[i] * scale - base[row_of<Scores>(i)]);
     totals[row_of<Scores>(i)] += scores[i];
   }
 }

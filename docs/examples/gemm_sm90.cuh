@@ -13,19 +13,19 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <cuda/ptx>
-
 #include <ptxmma/cuda/fragment_moves.cuh>
+#include <ptxmma/cuda/stage_ring.cuh>
 #include <ptxmma/cuda/storage.cuh>
-
-#include "hopper.cuh"
+#include <ptxmma/cuda/thread_groups.cuh>
+#include <ptxmma/cuda/tile_transfers.cuh>
+#include <ptxmma/setmaxnreg.cuh>
 
 namespace gemm_sm90 {
 
-namespace ptx = cuda::ptx;
-using hopper::Ring, hopper::wait, hopper::WARP, hopper::WARPGROUP;
 using ptxmma::shared_address;
 using ptxmma::storage;
+
+constexpr int WARP = 32, WARPGROUP = 128;  // threads
 
 // Two neighbours in a row of D.
 __device__ inline __nv_bfloat162 pair(__nv_bfloat16, float x, float y) { return __floats2bfloat162_rn(x, y); }
@@ -52,40 +52,6 @@ constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 // Named barriers: whose turn it is to multiply, the threads of a consumer among themselves, and whose turn it is to write. 0 is that of
 // __syncthreads.
 constexpr int TURN = 1, TOGETHER = TURN + CONSUMERS, WRITE = TOGETHER + CONSUMERS;
-
-// Brings a tile into shared memory, box after box. If the cluster shares it, each block brings its part of every box for both.
-template <class Tile, bool shared>
-__device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int x, int k, int rank, uint64_t* full) {
-  constexpr int sharers = shared ? CLUSTER : 1;
-  using Part = typename Tile::template share<sharers>;
-  const int part = shared ? rank : 0;
-#pragma unroll
-  for (int box = 0; box < Tile::boxes; ++box) {
-    constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
-    unsigned char* to = tile + Part::offset(box, part);
-    const int from_x = x + Part::x(box, part), from_k = k + Part::k(box, part);
-    const int32_t from[] = {k_major ? from_k : from_x, k_major ? from_x : from_k};
-    if constexpr (shared) {
-      constexpr uint16_t everyone = (1 << sharers) - 1;
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map, from, full, everyone);
-    } else {
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map, from, full);
-    }
-  }
-}
-
-// Brings a tile back, box after box.
-template <class Tile>
-__device__ __forceinline__ void store(const CUtensorMap& map, const unsigned char* tile, int x, int k) {
-  using Part = typename Tile::template share<1>;
-#pragma unroll
-  for (int box = 0; box < Tile::boxes; ++box) {
-    constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
-    const int to_x = x + Part::x(box, 0), to_k = k + Part::k(box, 0);
-    const int32_t to[] = {k_major ? to_k : to_x, k_major ? to_x : to_k};
-    ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &map, to, tile + Part::offset(box, 0));
-  }
-}
 
 template <class Source, class Scalar>
 struct Arguments {
@@ -133,7 +99,8 @@ struct Gemm {
     static constexpr int stages = (SHARED_BYTES - 1024 - writers * buffers * D::bytes) / sizeof(Stage);
     Stage ring[stages];
     alignas(D::alignment) unsigned char d[writers][buffers][D::bytes];
-    uint64_t full[stages], empty[stages], loaded[CONSUMERS];
+    ptxmma::stage_barriers<stages> barriers;
+    uint64_t loaded[CONSUMERS];
     int finished[CONSUMERS];
   };
 
@@ -156,14 +123,13 @@ struct Gemm {
   }
 
   __device__ __forceinline__ void produce() {
-    Ring<Shared::stages> ring;
+    ptxmma::stage_ring<Shared::stages> ring;
     for (int turn = cluster; turn < tiles * arguments.splits; turn += clusters) {
       const auto [row, column] = corner(turn % tiles);
       const int first = first_step(turn), end = first + steps(turn);
       for (int step = first; step < end; ++step, ring.next()) {
-        uint64_t* full = &shared.full[ring.stage];
-        wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
-        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full, uint32_t{Operands::bytes});
+        shared.barriers.wait_empty(ring);
+        uint64_t* full = shared.barriers.expect(ring, Operands::bytes);
         Operands::load(arguments.source, shared.ring[ring.stage], row, column, step * Operands::depth, rank, full);
       }
     }
@@ -173,29 +139,29 @@ struct Gemm {
   // is over when the multiplications are complete: there is nothing for the arrival to order, so it can be relaxed. A release at the scope of
   // the cluster would more than double the time.
   static __device__ __forceinline__ void release(uint64_t* empty, int thread) {
-    if (thread < CLUSTER) ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, empty);
+    if (thread < CLUSTER) ptxmma::mbarrier_arrive_relaxed_cluster_shared_cluster(empty);
   }
 
   // Waits until a stage is full. To ask takes shared memory's time, which the tensor cores need most where the consumers share a tile: one
   // warp asks for all. Where they take turns there is no time for a barrier.
-  static __device__ __forceinline__ void wait_for_stage(uint64_t* full, uint32_t parity, int consumer, int thread) {
+  __device__ __forceinline__ void wait_for_stage(const ptxmma::stage_ring<Shared::stages>& ring, int consumer, int thread) {
     if constexpr (together) {
-      if (thread < WARP) wait(full, parity);
-      hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+      if (thread < WARP) shared.barriers.wait_full(ring);
+      ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);
     } else {
-      wait(full, parity);
+      shared.barriers.wait_full(ring);
     }
   }
 
   // Multiplies a tile, or the consumer's part of it. `empty` are the barriers of the block that this thread tells.
   __device__ __forceinline__ void multiply(
-      typename Sums::type (&sums)[parts], Ring<Shared::stages>& ring, int steps, uint64_t* empty, int consumer, int thread) {
+      typename Sums::type (&sums)[parts], ptxmma::stage_ring<Shared::stages>& ring, int steps, uint64_t* empty, int consumer, int thread) {
     const int row = together ? consumer * parts * Multiply::m : 0;
     int previous = 0, step = 0;
     typename Operands::Registers registers[Operands::sets];
     const auto multiply_stage = [&](int set) {
       const int stage = ring.stage;
-      wait_for_stage(&shared.full[stage], ring.parity, consumer, thread);
+      wait_for_stage(ring, consumer, thread);
       Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
       ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
       if (step > 0) release(empty + previous, thread);
@@ -211,7 +177,7 @@ struct Gemm {
     if constexpr (Operands::sets == 2) {
       if (step < steps) multiply_stage(0);
     }
-    if constexpr (!together) hopper::barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
+    if constexpr (!together) ptxmma::named_barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();
     release(empty + previous, thread);
   }
@@ -224,13 +190,14 @@ struct Gemm {
     unsigned char* buffer = shared.d[consumer % writers][parity % buffers];
     uint64_t* loaded = &shared.loaded[consumer];
     if (thread == 0) {
-      ptx::cp_async_bulk_wait_group_read(ptx::n32_t<buffers - 1>());  // TMA has read what the buffer held before
+      ptxmma::cp_async_bulk_wait_group_read<buffers - 1>();  // TMA has read what the buffer held before
       if (beta != 0) {
-        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, loaded, D::bytes);
-        load<D, false>(arguments.c, buffer, row, column, rank, loaded);
+        uint64_t state;
+        ptxmma::mbarrier_arrive_expect_tx_shared(state, loaded, D::bytes);
+        ptxmma::load_tile<D>(buffer, &arguments.c, row, column, loaded);
       }
     }
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);
 
     auto& part = ptxmma::columns<Sums, chunk>(sums, left);
     constexpr int count = sizeof part / sizeof(Scalar);
@@ -238,7 +205,7 @@ struct Gemm {
     Pair pairs[count / 2];
     auto& words = reinterpret_cast<uint32_t(&)[sizeof pairs / sizeof(uint32_t)]>(pairs);
     if (beta != 0) {
-      wait(loaded, parity);
+      ptxmma::mbarrier_wait(loaded, parity);
       ptxmma::load_fragment<Sums, D>(words, shared_address(buffer), thread);
     }
 #pragma unroll
@@ -250,11 +217,11 @@ struct Gemm {
       pairs[i / 2] = pair(Output(), part[i], part[i + 1]);
     }
     ptxmma::store_fragment<Sums, D>(shared_address(buffer), words, thread);
-    ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what the threads wrote
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    ptxmma::fence_proxy_async_shared_cta();  // TMA sees what the threads wrote
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);
     if (thread == 0) {
-      store<D>(arguments.d, buffer, row, column);
-      ptx::cp_async_bulk_commit_group();
+      ptxmma::store_tile<D>(&arguments.d, row, column, buffer);
+      ptxmma::cp_async_bulk_commit_group();
     }
   }
 
@@ -271,9 +238,9 @@ struct Gemm {
       for (int i = 0; i < registers; ++i) __stcg(mine + (p * registers + i) * WARPGROUP, sums[p][i]);
     }
     __threadfence();
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);  // all have written
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);  // all have written
     if (thread == 0) shared.finished[consumer] = atomicAdd(&arguments.finished[share], 1);
-    hopper::barrier_sync(TOGETHER + consumer, WARPGROUP);
+    ptxmma::named_barrier_sync(TOGETHER + consumer, WARPGROUP);
     if (shared.finished[consumer] != arguments.splits - 1) return false;
     __threadfence();
     if (thread == 0) arguments.finished[share] = 0;
@@ -314,16 +281,16 @@ struct Gemm {
 
   __device__ __forceinline__ void consume(int consumer, int thread) {
     typename Sums::type sums[parts];
-    Ring<Shared::stages> ring;
-    uint64_t* empty = hopper::map_to_rank(shared.empty, thread % CLUSTER);
+    ptxmma::stage_ring<Shared::stages> ring;
+    uint64_t* empty = ptxmma::map_shared_rank(shared.barriers.empty, thread % CLUSTER);
     uint32_t parity = 0;
     if (!together && consumer == 1) {
-      hopper::barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
-      hopper::barrier_arrive(WRITE, CONSUMERS * WARPGROUP);
+      ptxmma::named_barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
+      ptxmma::named_barrier_arrive(WRITE, CONSUMERS * WARPGROUP);
       ring.skip(steps(cluster));
     }
     for (int turn = cluster + (together ? 0 : consumer * clusters); turn < tiles * arguments.splits; turn += CONSUMERS / sharers * clusters) {
-      if constexpr (!together) hopper::barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
+      if constexpr (!together) ptxmma::named_barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
       multiply(sums, ring, steps(turn), empty, consumer, thread);
@@ -332,14 +299,14 @@ struct Gemm {
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
 
       const bool whole = !may_split || arguments.splits == 1 || add_splits(sums, turn, consumer, thread);
-      if constexpr (!together) hopper::barrier_sync(WRITE + consumer, CONSUMERS * WARPGROUP);
+      if constexpr (!together) ptxmma::named_barrier_sync(WRITE + consumer, CONSUMERS * WARPGROUP);
       if (whole) write_tile(sums, turn, consumer, thread, parity);
       if constexpr (!together) {
-        if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // the buffers are the other's now
-        hopper::barrier_arrive(WRITE + 1 - consumer, CONSUMERS * WARPGROUP);
+        if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // the buffers are the other's now
+        ptxmma::named_barrier_arrive(WRITE + 1 - consumer, CONSUMERS * WARPGROUP);
       }
     }
-    if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+    if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // shared memory lives until TMA has read it
   }
 };
 
@@ -349,28 +316,25 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WA
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename G::Shared*>(memory);
   if (threadIdx.x == 0) {
-    hopper::prefetch_tensor_map(&arguments.source.a);
-    hopper::prefetch_tensor_map(&arguments.source.b);
-    hopper::prefetch_tensor_map(&arguments.d);
-    for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, CLUSTER * G::sharers);
-    for (uint64_t& barrier : shared.loaded) ptx::mbarrier_init(&barrier, 1);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    ptxmma::prefetch_tensor_map(&arguments.source.a);
+    ptxmma::prefetch_tensor_map(&arguments.source.b);
+    ptxmma::prefetch_tensor_map(&arguments.d);
+    shared.barriers.init(1, CLUSTER * G::sharers);
+    for (uint64_t& barrier : shared.loaded) ptxmma::mbarrier_init_shared(&barrier, 1);
+    ptxmma::fence_mbarrier_init();
   }
-  ptx::barrier_cluster_arrive();  // the barriers of both blocks exist
-  ptx::barrier_cluster_wait();
+  ptxmma::cluster_sync();  // the barriers of both blocks exist
 
   G gemm{arguments, shared};
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
   if (warpgroup == 0) {
-    hopper::give_registers<PRODUCER_REGISTERS>();
-    if (threadIdx.x < WARP && hopper::elect_one()) gemm.produce();
+    ptxmma::setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (threadIdx.x < WARP && ptxmma::elect_one()) gemm.produce();
   } else {
-    hopper::take_registers<CONSUMER_REGISTERS>();
+    ptxmma::setmaxnreg_inc<CONSUMER_REGISTERS>();
     gemm.consume(warpgroup - 1, threadIdx.x % WARPGROUP);
   }
-  ptx::barrier_cluster_arrive();  // a block stays until the other has nothing more to write to it
-  ptx::barrier_cluster_wait();
+  ptxmma::cluster_sync();  // a block stays until the other has nothing more to write to it
 }
 
 }  // namespace gemm_sm90

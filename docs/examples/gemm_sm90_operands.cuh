@@ -42,8 +42,8 @@ struct Dense {
 
   static __device__ __forceinline__ void load(
       const Source& source, Stage& stage, int row, int column, int k, int rank, uint64_t* full) {
-    gemm_sm90::load<A, false>(source.a, stage.a, row, k, rank, full);
-    gemm_sm90::load<B, true>(source.b, stage.b, column, k, rank, full);
+    ptxmma::load_tile<A>(stage.a, &source.a, row, k, full);
+    ptxmma::load_tile_part<B, CLUSTER>(stage.b, &source.b, column, k, full, rank);
   }
 
   struct Registers {};

@@ -7,8 +7,9 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <ptxmma/cuda/tensor_map.cuh>
+
 #include "gemm_sm90_operands.cuh"
-#include "tensor_map.cuh"
 
 namespace gemm_sm90 {
 
@@ -21,10 +22,7 @@ struct Matrix {
 // A matrix as TMA sees it, of which it moves tiles, or their parts if the cluster shares them.
 template <class Tile, int sharers = 1, class T>
 cudaError_t describe(CUtensorMap& map, Matrix<T> matrix, int x, int k) {
-  constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
-  const cuuint64_t size[] = {cuuint64_t(k_major ? k : x), cuuint64_t(k_major ? x : k)}, pitch[] = {matrix.pitch * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::template share<sharers>::outer};
-  return make_tensor_map<Tile>(map, matrix.data, size, pitch, box);
+  return ptxmma::tensor_map_of<Tile, sharers>(x, k, matrix.pitch * sizeof(T), CU_TENSOR_MAP_L2_PROMOTION_L2_128B).encode(&map, matrix.data);
 }
 
 // The cheapest of some choices; of equal ones the first.

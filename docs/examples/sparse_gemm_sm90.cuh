@@ -2,6 +2,7 @@
 // other operands: TMA brings the elements of A that are kept, and which ones these are, the metadata.
 #pragma once
 
+#include <ptxmma/cp_async_bulk/cp_async_bulk.cuh>
 #include <ptxmma/cuda/sparse.cuh>
 #include <ptxmma/wgmma_sp/bf16_bf16.cuh>
 #include <ptxmma/wgmma_sp/e4m3_e4m3.cuh>
@@ -57,13 +58,13 @@ struct Sparse {
 
   static __device__ __forceinline__ void load(
       const Source& source, Stage& stage, int row, int column, int k, int rank, uint64_t* full) {
-    gemm_sm90::load<A, false>(source.a, stage.a, row, k / 2, rank, full);
-    gemm_sm90::load<B, true>(source.b, stage.b, column, k, rank, full);
+    ptxmma::load_tile<A>(stage.a, &source.a, row, k / 2, full);
+    ptxmma::load_tile_part<B, CLUSTER>(stage.b, &source.b, column, k, full, rank);
     const int word = k / (Multiply::k * Metadata::selectors);
 #pragma unroll
     for (int p = 0; p < parts_of_tile; ++p) {
       const uint32_t* from = source.metadata + (int64_t(row / Multiply::m + p) * source.words + word) * WARPGROUP;
-      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stage.metadata[p], from, sizeof stage.metadata[p], full);
+      ptxmma::cp_async_bulk_shared_cluster_global(stage.metadata[p], from, sizeof stage.metadata[p], full);
     }
   }
 

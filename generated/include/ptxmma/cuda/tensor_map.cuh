@@ -5,10 +5,11 @@
 //
 //   constexpr auto description = ptxmma::tensor_map_of<A>(rows, depth, depth * 2);
 //   static_assert(description.legal(), "");
-//   description.encode(cuTensorMapEncodeTiled, &map, data);
+//   description.encode(&map, data);  // cudaSuccess, or what the driver says
 #pragma once
 
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include "shared_tile.cuh"
 
@@ -124,6 +125,20 @@ struct tensor_map {
   CUresult encode(Call call, CUtensorMap* map, const void* tensor) const {
     return call(map, data_type, Rank, const_cast<void*>(tensor), shape, strides, box, element_strides, interleave, swizzle, promotion, fill);
   }
+
+  // The same with the driver that is loaded: a program need not be linked with it.  cudaErrorInvalidValue if the driver refuses.
+  cudaError_t encode(CUtensorMap* map, const void* tensor) const {
+    void* call = nullptr;
+    cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+    const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &call, 12000, cudaEnableDefault, &found);
+#else
+    const cudaError_t status = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &call, cudaEnableDefault, &found);
+#endif
+    if (status != cudaSuccess) return status;
+    if (found != cudaDriverEntryPointSuccess) return cudaErrorSymbolNotFound;
+    return encode(reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(call), map, tensor) == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  }
 };
 
 // A matrix of which TMA moves the boxes of a tile: rows (of A) or columns (of B), its depth, and the bytes from one line to the next.
@@ -143,6 +158,23 @@ constexpr tensor_map<2> tensor_map_of(
           PTXMMA_TENSOR_MAP_SWIZZLE(Tile::swizzle),
           promotion,
           fill};
+}
+
+// The same of several matrices: `counts` of them along each further dimension, `further_strides` bytes apart.  A box has one of each.
+template <class Tile, uint32_t Blocks = 1, uint32_t Further>
+constexpr tensor_map<2 + Further> tensor_map_of(
+    uint64_t x, uint64_t k, uint64_t pitch, const uint64_t (&counts)[Further], const uint64_t (&further_strides)[Further],
+    CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE, CUtensorMapFloatOOBfill fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) {
+  const tensor_map<2> one = tensor_map_of<Tile, Blocks>(x, k, pitch, promotion, fill);
+  tensor_map<2 + Further> all{one.data_type, {}, {}, {}, {}, one.interleave, one.swizzle, one.promotion, one.fill};
+  all.strides[0] = one.strides[0];
+  for (uint32_t i = 0; i < 2 + Further; ++i) {
+    all.shape[i] = i < 2 ? one.shape[i] : counts[i - 2];
+    all.box[i] = i < 2 ? one.box[i] : 1;
+    all.element_strides[i] = 1;
+    if (i >= 2) all.strides[i - 1] = further_strides[i - 2];
+  }
+  return all;
 }
 
 }  // namespace ptxmma

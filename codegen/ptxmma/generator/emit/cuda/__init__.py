@@ -30,6 +30,9 @@ _LISTS = "cuda/register_lists.cuh"
 #: The parts that kernels are made of, each with the headers on which it is built.
 _PARTS = {
     "cuda/copy_pipeline.cuh": (_TILES, "cp_async.cuh"),
+    "cuda/stage_ring.cuh": ("mbarrier.cuh",),
+    "cuda/thread_groups.cuh": ("cluster.cuh", "elect.cuh"),
+    "cuda/tile_transfers.cuh": (_TILES, "cp_async_bulk_tensor/cp_async_bulk_tensor.cuh"),
 }
 
 
@@ -123,10 +126,11 @@ class _Headers:
             yield self.output("cuda/fragment_moves.cuh", "fragment_moves.cuh", **values)
 
     def parts(self, present: Container[str]) -> Iterator[Output]:
-        """The parts of kernels whose wrappers are present."""
+        """The parts of kernels whose wrappers are present; of transfers, for tensors with the two dimensions of a tile and more."""
+        ranks = sorted({rank for instruction in self._catalog.all() if (rank := instruction.extents.get("dim", 0)) >= 2})
         for path, includes in _PARTS.items():
             if all(include in present for include in includes):
-                yield self.output(path, posixpath.basename(path), includes=includes)
+                yield self.output(path, posixpath.basename(path), includes=includes, ranks=ranks)
 
     def dequantisation(self) -> Iterator[Output]:
         """Narrow codes to pairs of numbers."""
