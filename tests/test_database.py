@@ -194,6 +194,21 @@ def test_intrinsics(held: tuple[Catalog, sqlite3.Connection]) -> None:
     assert Counter(sql.execute(query)) == expected
 
 
+def test_intrinsics_of_llvm(held: tuple[Catalog, sqlite3.Connection]) -> None:
+    """Every record of LLVM is in its table, and the view has all of a variant in one row."""
+    catalog, sql = held
+    known = evidence.of(catalog.database).intrinsics
+    pairs = Counter(sql.execute("SELECT canonical, intrinsic FROM llvm_intrinsics JOIN variants ON variants.id = variant"))
+    assert pairs == Counter((canonical, each.name) for each in known for canonical in each.instructions)
+    of_variant = "SELECT DISTINCT llvm_intrinsics, llvm_convergent, llvm_memory FROM variant_intrinsics WHERE canonical = ?"
+    for canonical, row in (
+        ("ldmatrix.sync.aligned.m8n8.x4.b16", ("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", 1, "argmem: read")),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", ("llvm.nvvm.mma.m16n8k8.row.col.tf32", 0, "none")),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", (None, None, None)),
+    ):
+        assert sql.execute(of_variant, [canonical]).fetchall() == ([row] if catalog.meaning(canonical) else [])
+
+
 def test_immediates(held: tuple[Catalog, sqlite3.Connection]) -> None:
     catalog, sql = held
     query = """

@@ -166,6 +166,7 @@ _COMPARISONS = {
     "forms": ("form_record", witnesses.FORMS),
     "spellings": ("spelling_record", witnesses.SPELLINGS),
     "names": ("atom_names", witnesses.ATOMS),
+    "intrinsics": ("intrinsic_names", witnesses.INTRINSICS),
 }
 
 
@@ -189,6 +190,7 @@ def peers(
 
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
     their bits; forms: what exists, and for which targets; spellings: what is written, with how many operands; names: what CuTe calls it.
+    The names and properties in LLVM are intrinsics.
     A project is read from its checkout, or from its installed package.
     """
     from ptxmma_proof.peers import sources, verdicts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -82,10 +83,16 @@ def resolve(known: Catalog, text: str) -> Found:
     """
     if not isinstance(text, str):
         raise TypeError(f"the spelling of an instruction must be a string, not {type(text).__name__}")
-    text = text.strip()
+    return _resolved(known, text.strip())
+
+
+@functools.lru_cache(maxsize=4)  # a question without a verb is resolved for its verb, and then by it
+def _resolved(known: Catalog, text: str) -> Found:
     if instruction := known.meaning(text):
         return Found(instruction)
-    matches = words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)] or _without_unknown(known, text)
+    matches = [words.Match(each) for each in mentions.by_intrinsic(known, text)]
+    matches = matches or words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)]
+    matches = matches or _without_unknown(known, text)
     if not matches and (atoms := mentions.nearest_atoms(known, text)):
         raise UnknownInstruction(
             text, f"no atom of CuTe has this name; the nearest are {', '.join(atoms)}", list(dict.fromkeys(atoms.values()))

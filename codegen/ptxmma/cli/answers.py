@@ -407,7 +407,8 @@ def schema(verb: str) -> dict[str, Any]:
     Raises:
         KeyError: a verb without JSON.
     """
-    alternatives, definitions = msgspec.json.schema_components(ANSWERS[verb], schema_hook=_string, ref_template="#/$defs/{name}")
+    components = msgspec.json.schema_components(ANSWERS[verb], schema_hook=_string, ref_template="#/$defs/{name}")
+    alternatives, definitions = msgspec.json.decode(msgspec.json.encode(components))  # defaults of structs are tuples
     for name, definition in definitions.items():
         if "properties" in definition:
             definition["additionalProperties"] = {"type": ["integer", "string"]} if name in _WITH_AXES else False

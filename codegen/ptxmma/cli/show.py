@@ -390,6 +390,7 @@ def _evidence(answer: Shown) -> list[str]:
     lines += [f"the same layouts in CuTe: {atom}" for atom in proof["peers"]]
     lines += [f"other layouts in CuTe: {atom}" for atom in proof["differing"]]
     lines += [f"in CuTe: {', '.join(proof['atoms'])}"] if proof["atoms"] else []
+    lines += [f"in LLVM: {', '.join(proof['intrinsics'])}"] if proof["intrinsics"] else []
     lines += [line for layout in proof["layouts"] for line in _compared(layout)]
     if not proof["assembled"]:
         lines.append("not assembled: no recorded answer of an assembler accepts it")

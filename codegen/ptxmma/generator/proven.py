@@ -82,7 +82,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
             stale=tuple(stale),
         )
     tools: dict[str, Tool] = {}
-    for witness in (assembler, chip, peers, every[witnesses.TENSOR_MEMORY]):
+    for witness in (assembler, chip, peers, every[witnesses.TENSOR_MEMORY], every[witnesses.INTRINSICS]):
         for tool in witness.run.tools if witness.run else ():
             tools.setdefault(tool.name, tool)
     layouts = _layouts(catalog, rows, _chip(chip), executed, compared) | _tensor_layouts(catalog, every[witnesses.TENSOR_MEMORY])
@@ -92,6 +92,7 @@ def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
         answers=tuple(answers.values()),
         by_layout=layouts,
         instructions=rows,
+        intrinsics=tuple(every[witnesses.INTRINSICS].of(witnesses.Intrinsic)),
         sightings=tuple(line for line in every[witnesses.ERRATA].of(Sighting) if line.erratum in known),
     )
 

@@ -32,8 +32,7 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
         OSError: a file cannot be read.
     """
     for intrinsic in json.loads((checkout / IMPORTED).read_text(encoding="utf-8"))["intrinsics"]:
-        for selection in intrinsic["selections"]:
-            text = selection["asm"].replace(_ALIGNED, ".aligned")
+        for selection, text in zip(intrinsic["selections"], selected(intrinsic), strict=True):
             yield from (Form(_NAME, each, *_stated(selection, ours)) for each in statements(text))
     tomllib = import_module("tomllib")  # since Python 3.11
     lists = [path.read_text(encoding="utf-8") for path in sorted((checkout / LISTS).glob("*.toml"))]
@@ -42,6 +41,11 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
         if expected := entry.get("expected_ptx"):
             exact = frozenset(_TARGET.findall(entry["targets"]))
             yield Form(_NAME, _expected(expected), entry["minimum_ptx"], exact, named if exact else exact)
+
+
+def selected(intrinsic: Mapping[str, Any]) -> list[str]:
+    """The text of each selection of an intrinsic."""
+    return [selection["asm"].replace(_ALIGNED, ".aligned") for selection in intrinsic["selections"]]
 
 
 def _stated(selection: Mapping[str, Any], ours: Ours) -> tuple[str, frozenset[str], frozenset[str]]:

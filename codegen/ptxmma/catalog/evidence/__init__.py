@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ptxmma.catalog.evidence.witnesses import Sighting, Tool
+from ptxmma.catalog.evidence.witnesses import Intrinsic, Sighting, Tool
 from ptxmma.model import Database, Entry
 
 #: Beside ``ptxmma.json``.
@@ -58,6 +58,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
         peers: definitions of other projects that lay its operands out in the same way.
         differing: definitions of other projects that lay them out otherwise.
         atoms: CuTe's names of an instruction whose atoms lay nothing out.
+        intrinsics: LLVM's intrinsics of it.
         stale: the answers among these that are outdated, because a fact that they cover has changed: ``("silicon",)``.
     """
 
@@ -66,6 +67,7 @@ class Evidence(Entry, frozen=True, kw_only=True):
     peers: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     atoms: tuple[str, ...] = ()
+    intrinsics: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
     @property
@@ -137,6 +139,7 @@ class Summary(Entry, frozen=True, kw_only=True):
     answers: tuple[dict[str, tuple[str, ...]], ...]  # CUDA release -> targets
     by_layout: dict[str, LayoutEvidence]  # the key is the layout's name; layouts without evidence are left out
     instructions: dict[str, Row]
+    intrinsics: tuple[Intrinsic, ...] = ()
     sightings: tuple[Sighting, ...] = ()
 
     @property
@@ -154,10 +157,9 @@ class Summary(Entry, frozen=True, kw_only=True):
 
     def of(self, canonical: str) -> Evidence:
         """The evidence for an instruction; empty where there is none."""
-        row = self.instructions.get(canonical)
-        if row is None:
-            return Evidence()
+        row = self.instructions.get(canonical, Row())
         rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "atoms", "stale")}
+        rest["intrinsics"] = tuple(each.name for each in self.intrinsics if canonical in each.instructions)
         return Evidence(assembled=self.answers[row.assembled] if row.assembled is not None else {}, **rest)
 
 

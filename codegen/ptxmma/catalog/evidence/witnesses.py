@@ -31,11 +31,14 @@ FORMS = "forms"
 SPELLINGS = "spellings"
 #: The witness with lines about what CuTe calls instructions.
 ATOMS = "atoms"
+#: The witness with lines about the intrinsics of LLVM.
+INTRINSICS = "intrinsics"
 #: The witness with lines about errata.
 ERRATA = "errata"
 #: All of them; the others have totals only.
 NAMES = (
-    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, ATOMS, ERRATA, "reference", "corpus", "mutation",
+    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, ATOMS, INTRINSICS, ERRATA, "reference", "corpus",
+    "mutation",
 )  # fmt: skip
 
 
@@ -292,7 +295,25 @@ class Named(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
-Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named | Sighting
+class Intrinsic(Record, frozen=True, kw_only=True):
+    """An intrinsic of LLVM.
+
+    Attributes:
+        name: ``"llvm.nvvm.mma.m16n8k8.row.col.tf32"``.
+        instructions: the instructions that LLVM makes of it, of which its immediate arguments choose one.
+        convergent: LLVM must not move it into other control flow, since threads execute it together.
+        memory: LLVM's attribute, ``"argmem: readwrite"``; empty for any memory.
+        immediates: the arguments that must be constants, from 0.
+    """
+
+    name: str
+    instructions: Annotated[tuple[str, ...], Meta(min_length=1)]
+    convergent: bool = False
+    memory: str = ""
+    immediates: tuple[int, ...] = ()
+
+
+Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named | Intrinsic | Sighting
 _Kind = TypeVar("_Kind", bound=Record)
 _DECODER = msgspec.json.Decoder(Line)
 

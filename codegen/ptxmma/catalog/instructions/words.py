@@ -232,29 +232,44 @@ def _meanings(spec: Spec, words: Words) -> list[Words]:
 def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
     """The instructions that have all of some words, each with the places of the words in its spelling."""
     spec = catalog.database.spec
+    shapes_first = sorted(words, key=lambda word: not sizes(word))  # they leave out most sets, and no type is a shape
 
-    def may_have(entry: InstructionSet) -> bool:
-        known = _vocabulary(spec, entry)
+    def has(entry: InstructionSet, word: str) -> bool:
         sized = "mnk" if entry.operation == resolution.OPERATION else entry.extent_names
-        fitting = (word in known or (sizes(word) and {*sizes(word)} <= {*sized}) for word in words)
-        return all(fits or (begun and any(text.startswith(word) for text in known)) for word, fits in zip(words, fitting, strict=True))
+        if word in _stated(entry) or (sizes(word) and {*sizes(word)} <= {*sized}):
+            return True
+        known = _stated(entry) if sizes(word) else _vocabulary(spec, entry)
+        return word in known or (begun and any(text.startswith(word) for text in known))
 
-    for instruction in catalog.all(may_have):
+    for instruction in catalog.all(lambda entry: all(has(entry, word) for word in shapes_first)):
         if (places := _places(instruction, words, begun=begun)) is not None:
             yield instruction, places
 
 
-def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
-    """The words that some variant of an instruction has."""
-    if "words" not in entry.memo:
+def _stated(entry: InstructionSet) -> frozenset[str]:
+    """The words of an instruction's syntax and of its hints, with every value of its qualifiers."""
+    if "stated words" not in entry.memo:
         tokens = {*fixed_tokens(entry.syntax)}.union(*(qualifier_values(entry, name) for name in placeholders(entry.syntax)))
         tokens.update(value for hint in entry.hints for value in hint.values)
+        entry.memo["stated words"] = _words_in(tokens)
+    stated: frozenset[str] = entry.memo["stated words"]
+    return stated
+
+
+def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
+    """The words that some variant of an instruction has: the stated ones and the types of its matrices."""
+    if "words" not in entry.memo:
+        tokens = set[str]()
         for number, _ in enumerate(entry.forms):
             for variant in representatives(entry, number)[: None if entry.operation == resolution.OPERATION else 1]:
                 tokens.update(roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
-        entry.memo["words"] = frozenset(text for value in tokens for token in value.split(".") for text in _texts(token))
+        entry.memo["words"] = _stated(entry) | _words_in(tokens)
     vocabulary: frozenset[str] = entry.memo["words"]
     return vocabulary
+
+
+def _words_in(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(text for value in values for token in value.split(".") for text in _texts(token))
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -272,7 +287,7 @@ def _places(instruction: Instruction, words: Words, *, begun: bool) -> list[int]
     for word in words:
         whole = [place for place, texts in enumerate(tokens) if word in texts]
         fitting = _free(tokens, taken, whole)
-        if fitting is None and not whole and (_has_sizes(instruction, word) or word in _beside(instruction)):
+        if fitting is None and not whole and (_has_sizes(instruction, word) if sizes(word) else word in _beside(instruction)):
             continue
         if fitting is None and begun and len(word) >= _BEGUN and word[0].isalpha():
             fitting = _free(tokens, taken, [place for place, texts in enumerate(tokens) if any(text.startswith(word) for text in texts)])

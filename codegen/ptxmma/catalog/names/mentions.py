@@ -98,6 +98,15 @@ def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
             return
 
 
+def by_intrinsic(catalog: Catalog, text: str) -> list[Instruction]:
+    """The instructions that LLVM makes of an intrinsic, with or without ``llvm.``; empty for another text."""
+    name = text if text.startswith("llvm.") else f"llvm.{text}"
+    if not name.startswith("llvm.nvvm."):
+        return []
+    known = next((each.instructions for each in evidence.of(catalog.database).intrinsics if each.name == name), ())
+    return [instruction for canonical in known if (instruction := catalog.meaning(canonical))]
+
+
 def nearest_atoms(catalog: Catalog, text: str) -> dict[str, str]:
     """The atoms of CuTe with most parts of a name that looks like one, each with its instruction, the nearest first."""
     name = text.partition("<")[0].strip().rpartition("::")[2]

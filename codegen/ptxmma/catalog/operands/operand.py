@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import msgspec
 
@@ -243,6 +243,11 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     # --- matrices, which each class packs in its own way --------------------------------------------------------------------
 
+    # Two underscores mark what is positional alone: of "/" mypy says that *data does not take it.
+    @overload
+    def pack(self, __data: np.ndarray[Any, Any], **chosen: Given) -> np.ndarray[Any, Any]: ...
+    @overload
+    def pack(self, *data: Given, **chosen: Given) -> Any: ...
     def pack(self, *data: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """One tile of what it holds to where it lies: to the registers of all threads, or to an image of an on-chip memory.
 
@@ -251,6 +256,10 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
+    @overload
+    def unpack(self, __held: np.ndarray[Any, Any], **chosen: Given) -> np.ndarray[Any, Any]: ...
+    @overload
+    def unpack(self, *held: Given, **chosen: Given) -> Any: ...
     def unpack(self, *held: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """Return what registers or an image hold: the inverse of :meth:`pack`.
 
@@ -259,6 +268,10 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
+    @overload
+    def pack_tiles(self, __data: np.ndarray[Any, Any], **chosen: Given) -> np.ndarray[Any, Any]: ...
+    @overload
+    def pack_tiles(self, *data: Given, **chosen: Given) -> Any: ...
     def pack_tiles(self, *data: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """A whole matrix to the registers of each of its tiles.
 
@@ -267,6 +280,10 @@ class Operand(Placement, msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         raise self._without_data()
 
+    @overload
+    def unpack_tiles(self, __held: np.ndarray[Any, Any], **chosen: Given) -> np.ndarray[Any, Any]: ...
+    @overload
+    def unpack_tiles(self, *held: Given, **chosen: Given) -> Any: ...
     def unpack_tiles(self, *held: Given, **chosen: Given) -> Any:  # noqa: ARG002  # it has no data
         """Return a whole matrix from the registers of its tiles: the inverse of :meth:`pack_tiles`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_type_hints
 
 import msgspec
 
@@ -19,10 +19,23 @@ from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.catalog.products import legal_products
 from ptxmma.catalog.summaries import throughput
-from ptxmma.model import Layout, Version
+from ptxmma.model import Erratum, Layout, Observation, Requirement, Semantics, Statement, Version
 
 #: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
 _SETTLED = {"when", "family"}
+
+
+if TYPE_CHECKING:  # mypy makes no types of values
+    RequirementFacts: TypeAlias = dict[str, Any]
+    ObservationFacts: TypeAlias = dict[str, Any]
+    SemanticsFacts: TypeAlias = dict[str, Any]
+    StatementFacts: TypeAlias = dict[str, Any]
+    ErratumFacts: TypeAlias = dict[str, Any]
+    PeakFacts: TypeAlias = dict[str, Any]
+else:  # entries of the spec, as the database has them
+    RequirementFacts, ObservationFacts, SemanticsFacts = Requirement, Observation, Semantics
+    StatementFacts, ErratumFacts = Statement, Erratum
+    PeakFacts = TypedDict("PeakFacts", get_type_hints(throughput.Peak))
 
 
 class HintFacts(TypedDict):
@@ -33,7 +46,7 @@ class HintFacts(TypedDict):
     value: str
     default: str
     values: dict[str, str]
-    requirements: list[dict[str, Any]]
+    requirements: list[RequirementFacts]
     source: str
 
 
@@ -127,14 +140,25 @@ class ComparedLayout(TypedDict):
     stale: list[str]
 
 
+class ExecutedFacts(TypedDict):
+    """The execution of an instruction on a chip."""
+
+    chip: str
+    launches: int
+    wrong: int
+    machine: list[str]
+    how: str
+
+
 class EvidenceFacts(TypedDict):
     """The evidence of an instruction."""
 
     assembled: dict[str, list[str]]
-    executed: list[dict[str, Any]]
+    executed: list[ExecutedFacts]
     peers: list[str]
     differing: list[str]
     atoms: list[str]
+    intrinsics: list[str]
     stale: list[str]
     layouts: list[ComparedLayout]
 
@@ -175,17 +199,17 @@ class Description(TypedDict):
     layouts: list[LayoutFacts]
     tensor_layouts: list[TensorLayoutFacts]
     metadata: MetadataFacts | None
-    requirements: list[dict[str, Any]]
-    observed: list[dict[str, Any]]
+    requirements: list[RequirementFacts]
+    observed: list[ObservationFacts]
     accepted_by: dict[str, Version]
     releases: dict[str, str]
-    semantics: list[dict[str, Any]]
-    undefined: list[dict[str, Any]]
-    uniform: list[dict[str, Any]]
-    notes: list[dict[str, Any]]
-    throughput: list[dict[str, Any]]
+    semantics: list[SemanticsFacts]
+    undefined: list[StatementFacts]
+    uniform: list[StatementFacts]
+    notes: list[StatementFacts]
+    throughput: list[PeakFacts]
     evidence: EvidenceFacts
-    errata: list[dict[str, Any]]
+    errata: list[ErratumFacts]
     cplusplus: CplusplusFacts
 
 
@@ -351,10 +375,14 @@ def _evidence(instruction: Instruction) -> EvidenceFacts:
     proof = instruction.evidence
     return {
         "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
-        "executed": [msgspec.structs.asdict(ran) | {"machine": list(ran.machine), "how": ran.how} for ran in proof.executed],
+        "executed": [
+            {"chip": ran.chip, "launches": ran.launches, "wrong": ran.wrong, "machine": list(ran.machine), "how": ran.how}
+            for ran in proof.executed
+        ],
         "peers": list(proof.peers),
         "differing": list(proof.differing),
         "atoms": list(proof.atoms),
+        "intrinsics": list(proof.intrinsics),
         "stale": list(proof.stale),
         "layouts": _compared_layouts(instruction),
     }

@@ -62,6 +62,16 @@ class PeerAtom(msgspec.Struct):
     agrees: Annotated[bool, Meta(description="whether all its layouts are ours")]
 
 
+class LlvmIntrinsic(msgspec.Struct):
+    """LLVM's intrinsics of each variant, and what its optimiser may assume of them."""
+
+    variant: VariantId
+    intrinsic: Annotated[str, Meta(description="'llvm.nvvm.mma.m16n8k8.row.col.tf32'", extra={"key": True})]
+    convergent: Annotated[bool, Meta(description="whether it stays in its control flow, since threads execute it together")]
+    memory: Annotated[str, Meta(description="LLVM's attribute: 'none', 'argmem: readwrite'; empty for any memory")]
+    immediate_arguments: Annotated[str, Meta(description="arguments that must be constants, from 0: '7 8'")]
+
+
 class LayoutLaunch(msgspec.Struct):
     """The number of comparisons of each layout with a chip."""
 
@@ -111,6 +121,12 @@ def tables(catalog: Catalog) -> Iterator[Table]:
         for atom in atoms
     ]
     yield table(PeerAtom, (PeerAtom(*atom) for atom in atoms))
+    intrinsics: dict[str, list[tuple[str, bool, str, str]]] = defaultdict(list)
+    for each in known.intrinsics:
+        for canonical in each.instructions:
+            intrinsics[canonical].append((each.name, each.convergent, each.memory, " ".join(map(str, each.immediates))))
+    numbered = [(number, intrinsics[instruction.canonical]) for number, instruction in enumerate(catalog.all(), 1)]
+    yield table(LlvmIntrinsic, (LlvmIntrinsic(variant, *row) for variant, rows in numbered for row in rows))
     launches = ((layout.name, known.layouts.get(layout.name)) for layout in catalog.database.layouts)
     yield table(LayoutLaunch, (LayoutLaunch(name, count) for name, count in launches if count is not None))
     yield table(Sighting, _sightings(known))
