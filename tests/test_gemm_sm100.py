@@ -1,11 +1,13 @@
-"""The kernel of ``docs/examples/gemm_sm100.cuh``, which no chip here runs: what it is made of, and a tile of a pair as it is emulated."""
+"""The kernel of ``docs/examples/gemm_sm100.cuh``, which no chip here runs: what it is made of, and how a pair runs its PTX."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import struct
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 
 import ptxmma
 from cuda_calls import Nvcc
-from ptxmma import paths, shared_memory
+from ptx_machine import Machine, MachineError, Schedule, Tensor
+from ptxmma import paths, scaling, shared_memory
 from ptxmma.check import Checker
 from ptxmma.matrices.descriptors import of_product
 from ptxmma.matrices.shared_memory import Descriptor, read_operand
@@ -107,72 +110,186 @@ def test_descriptors_and_places_are_those_of_the_library(kernel: dict[str, Any])
     assert not place.cta.any()  # the other block's threads have the same lanes of its own tensor memory
 
 
-def _swizzled(address: Any) -> Any:
-    """Where TMA puts a byte with CU_TENSOR_MAP_SWIZZLE_128B."""
-    return address ^ ((address >> 7 & 7) << 4)
+@dataclass(frozen=True)
+class _Type:
+    """A type of elements: what the kernel's name has of it, its product, and the code of each value from -2 to 2."""
+
+    name: str
+    product: ptxmma.Instruction
+    element: str
+    codes: tuple[int, ...]
+    bits: int
+
+    @property
+    def depth(self) -> int:
+        """Elements along k of a product: 32 bytes."""
+        return 256 // self.bits
+
+    def elements(self, values: Any) -> Any:
+        """A matrix as it lies in global memory."""
+        if self.bits == 16:
+            return np.array(self.codes, np.uint16)[values + 2]
+        codes = np.array(self.codes, np.uint8)[values + 2]
+        return codes if self.bits == 8 else codes[:, ::2] | codes[:, 1::2] << 4
 
 
-def _boxes(tile: dict[str, Any]) -> Any:
-    """For each byte of a tile of 16-bit elements in shared memory the row and the byte of the matrix that TMA moves: (rows, bytes)."""
-    places = np.full(tile["x"] * tile["k"] * 2, -1)
-    for number, (x, k) in enumerate(tile["boxes"]):
-        row, byte = np.divmod(np.arange(tile["box_bytes"]), 2 * tile["inner"])
-        at = _swizzled(tile["start"] + number * tile["box_bytes"] + np.arange(tile["box_bytes"])) - tile["start"]
-        places[at] = (x + row) * 2 * tile["k"] + 2 * k + byte
-    assert sorted(places) == list(range(len(places)))
-    return np.divmod(places, 2 * tile["k"])
+def _product(kind: str, element: str, **scale: Any) -> ptxmma.Instruction:
+    return ptxmma.instruction(f"tcgen05.mma.cta_group::2.kind::{kind}", m=256, n=256, dtype="f32", atype=element, btype=element, **scale)
 
 
-def test_one_tile_of_a_pair_as_it_is_emulated(kernel: dict[str, Any]) -> None:
-    """TMA's boxes, the descriptors, the instructions, the loads and TMA's boxes again: small integers come out exactly."""
+_TYPES = {
+    "bf16": _Type("4bf16EL", _product("f16", "bf16"), "bf16", (0xC000, 0xBF80, 0, 0x3F80, 0x4000), 16),
+    "e4m3": _Type("4e4m3EL", _product("f8f6f4", "e4m3"), "e4m3", (0xC0, 0xB8, 0, 0x38, 0x40), 8),
+    "nvfp4": _Type("5Nvfp4E", _product("mxf4nvf4.block_scale.block16", "e2m1", stype="ue4m3"), "e2m1", (0xC, 0xA, 0, 2, 4), 4),
+}
+_COPY = ptxmma.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")  # of one block; each of a pair does the same with its own memory
+
+_SCHEDULES = {
+    "even": Schedule(0),
+    "late products": Schedule(1, tensor=0),
+    "late loads": Schedule(2, loads=0),
+    "late stores": Schedule(3, stores=0, warps=9),
+    "late leader": Schedule(4, late_leader=True),
+}
+
+
+class _Engines:
+    """The library's emulator as the tensor cores of both blocks."""
+
+    def __init__(self, of: _Type) -> None:
+        self.of, self.instruction = of, of_product(of.product)
+        self.d: Any = of.product.operand("d-tmem")
+        self.scales: list[Any] = [of.product.operand(f"scale-{matrix}-tmem") for matrix in "AB"] if of.bits == 4 else []
+
+    def multiply(self, images: Any, cells: Any, operands: list[int]) -> None:
+        d, a, b, instruction, *scales, accumulate = operands
+        assert instruction == self.instruction
+        matrices = []
+        for bits in (a, b):
+            descriptor = Descriptor.decode(bits, family="tcgen05")  # the same in both blocks
+            matrices.append(np.concatenate([read_operand(descriptor, image, self.of.element, 128, self.of.depth, "K") for image in images]))
+        factors = [operand.unpack(cells, address=address) for operand, address in zip(self.scales, scales, strict=True)]
+        given = {"scale_a": factors[0], "scale_b": factors[1]} if factors else {}
+        before = self.d.unpack(cells, address=d) if accumulate else None
+        product = ptxmma.emulate(self.of.product, a=matrices[0], b=matrices[1].T, d=before, **given).d
+        cells[:] = self.d.pack(product, cells, address=d)
+
+    @staticmethod
+    def copy(image: Any, cells: Any, address: int, descriptor: int) -> None:
+        rows = read_operand(Descriptor.decode(descriptor, family="tcgen05"), image, "u8", 32, 16, "K")
+        cells[:] = ptxmma.emulate(_COPY, address, rows, cells).memory
+
+
+def _bf16(values: Any) -> Any:
+    """Values rounded to bf16, as codes."""
+    bits = values.astype(np.float32).view(np.uint32)
+    return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16)
+
+
+def _run(ptx: str, of: _Type, schedule: Schedule) -> bool:
+    """Whether the run ends and D is right: four tiles of a pair, none of them whole, take eight stages, and each accumulator twice."""
     rng = np.random.default_rng(0)
-    m, n, k = 250, 248, 104  # TMA fills up with zeros
-    a, b = np.zeros((256, 128), np.float32), np.zeros((256, 128), np.float32)
-    a[:m, :k], b[:n, :k] = rng.integers(-2, 3, (m, k)), rng.integers(-2, 3, (n, k))
-    total: Any = None
-    for step in range(2):
-        operands = []
-        for name, matrix in (("a", a), ("b", b)):
-            tile = kernel[name]
-            row, byte = _boxes(tile)
-            bits = (np.ascontiguousarray(matrix[:, 64 * step : 64 * step + 64]).view(np.uint32) >> 16).astype(np.uint16)
-            operands.append((tile, [bits.view(np.uint8)[row + rank * tile["x"], byte] for rank in range(2)]))
-        for number in range(4):
-            halves = []
-            for tile, images in operands:
-                descriptor = Descriptor.decode(tile["steps"][number], family="tcgen05")  # the same in both blocks
-                read = [read_operand(descriptor, image, "bf16", tile["x"], 16, "K", tile["start"]) for image in images]
-                halves.append(np.concatenate(read))
-            total = ptxmma.emulate(_PRODUCT, halves[0], halves[1].T, total).d
-    base = 256  # the second accumulator
-    d: Any = _PRODUCT.operand("d-tmem")
-    memory = d.pack(total, address=base)
-    tile = kernel["d"]
-    places = np.array(kernel["places"]).reshape(-1, 4, 32, kernel["part"], 2)
-    result = np.zeros((256, 512), np.uint8)
-    for rank in range(2):
-        for part, warps in enumerate(places):
-            image = np.zeros(tile["x"] * tile["k"] * 2, np.uint8)
-            for warp, lanes in enumerate(warps):
-                address = (32 * warp << 16) + base + part * kernel["part"]
-                words = ptxmma.emulate(_LOAD, address, memory[rank]).registers
-                halfwords = (np.asarray(words, np.uint32) >> 16).astype(np.uint16)  # whole numbers below 256 are bf16
-                at = np.array(tile["offsets"])[lanes[..., 0] * tile["k"] + lanes[..., 1] % kernel["part"]]
-                image[at], image[at + 1] = halfwords & 0xFF, halfwords >> 8
-            row, byte = _boxes(tile)
-            result[row + rank * tile["x"], byte + part * 2 * kernel["part"]] = image
-    written = (result.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    assert 50 < np.abs(written).max() < 256
-    assert np.array_equal(written, a @ b.T)
+    m, n, k, alpha = 264, 272, 6 * 256 // of.bits + 8 * of.depth // 16, 0.5
+    values = [rng.integers(-2, 3, (x, k)) for x in (m, n)]
+    matrices = [of.elements(value) for value in values]
+    tensors = [Tensor(matrix, (128, 128 // matrix.itemsize), swizzled=True) for matrix in matrices]
+    if of.bits == 4:
+        for matrix, value in enumerate(values):
+            exponents = rng.integers(0, 2, (len(value), k // 16))
+            factors = scaling.to_cublas((0x38 + 8 * exponents).astype(np.uint8)).reshape(-(-len(value) // 128), -1, 256)
+            tensors.append(Tensor(factors, (1 + matrix, 8, 256), swizzled=False))
+            values[matrix] = value << np.repeat(exponents, 16, axis=1)
+    d = np.zeros((m, n), np.uint16)
+    tensors.append(Tensor(d, (128, 64), swizzled=True))
+    parameters = bytes(128 * len(tensors)) + struct.pack("<iiif", m, n, k, alpha)
+    maps = {128 * number: tensor for number, tensor in enumerate(tensors)}
+    machine = Machine(ptx, of.name, 6, 227 * 1024, parameters, maps, _Engines(of))
+    try:
+        machine.run(schedule)
+    except MachineError:
+        return False
+    wanted = alpha * (values[0] @ values[1].T)
+    assert np.abs(wanted).max() > 30
+    return np.array_equal(d, _bf16(wanted))
 
 
-def test_the_checker_says_nothing(compiler: Nvcc, tmp_path: Path) -> None:
-    """Neither errors nor warnings nor notes."""
+@pytest.fixture(scope="module")
+def ptx(compiler: Nvcc, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What nvcc makes of the program."""
+    folder = tmp_path_factory.mktemp("gemm_sm100_ptx")
+    _copy_headers(folder)
+    return compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"), [*(("bf16", name) for name in _SCHEDULES), ("e4m3", "even"), ("nvfp4", "even"), ("nvfp4", "late products")]
+)
+def test_a_pair_of_blocks_that_runs_its_ptx(ptx: str, name: str, schedule: str) -> None:
+    """From TMA's boxes to TMA's boxes, edges filled up: integers come out exactly, however late asynchronous work is done."""
+    assert _run(ptx, _TYPES[name], _SCHEDULES[schedule])
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """A change of the kernel; the rule of the checker that finds it, or a schedule under which a run goes wrong."""
+
+    old: str
+    new: str = ""
+    rule: str = ""
+    schedule: str = ""
+
+
+_FAULTS = {
+    "no wait for full": _Fault("wait(&shared.full[ring.stage], ring.parity);", rule="unmatched-mbarrier"),
+    "no wait for filled": _Fault("wait(&shared.filled[accumulator.stage], accumulator.parity);", rule="unmatched-mbarrier"),
+    "the other parity of full": _Fault("ring.stage], ring.parity);", "ring.stage], ring.parity ^ 1);", rule="early-wait"),
+    "the other parity of drained": _Fault("room.parity ^ 1)", "room.parity)", rule="endless-wait"),
+    "a buffer that TMA reads": _Fault("if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());", rule="reused-source"),
+    "no fence of the proxy": _Fault("ptx::fence_proxy_async(ptx::space_shared);", rule="missing-proxy-fence"),
+    "kept": _Fault("ptxmma::tcgen05_dealloc_cta_group_2(tensor_memory.bits, TENSOR_MEMORY);", rule="tensor-memory-kept"),
+    "no wait for empty": _Fault("wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes", "// passes", schedule="late products"),
+    "the bytes of one block": _Fault("PAIR * Operands::bytes", "uint32_t{Operands::bytes}", schedule="even"),
+    "a barrier of its own": _Fault("hopper::map_to_rank(shared.full, 0)", "shared.full", schedule="even"),
+    "the leader alone is told": _Fault("BOTH = (1 << PAIR) - 1", "BOTH = 1", schedule="even"),
+    "arrivals of one block": _Fault("PAIR * WRITERS);", "WRITERS);", schedule="even"),
+    "both blocks issue": _Fault("warp == MULTIPLIER && gemm.rank == 0", "warp == MULTIPLIER", schedule="even"),
+    "no cluster barrier at the start": _Fault(
+        """ptx::barrier_cluster_arrive();  // both blocks run, and their barriers exist
+  ptx::barrier_cluster_wait();""",
+        schedule="late leader",
+    ),
+    "no cluster barrier at the end": _Fault(
+        """ptx::barrier_cluster_arrive();  // neither block reads tensor memory or tells the other anything any more
+  ptx::barrier_cluster_wait();""",
+        schedule="late leader",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_a_fault_is_found(compiler: Nvcc, name: str, tmp_path: Path) -> None:
+    fault = _FAULTS[name]
     _copy_headers(tmp_path)
-    ptx = compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", tmp_path)
+    header = tmp_path / "gemm_sm100.cuh"
+    text = header.read_text(encoding="utf-8")
+    assert text.count(fault.old) == 1
+    header.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+    source = """#include "gemm_sm100.cuh"
+template __global__ void gemm_sm100::kernel<gemm_sm100::Bf16>(const __grid_constant__ gemm_sm100::Arguments<gemm_sm100::Bf16>);
+"""
+    ptx = compiler.ptx_of(source, "sm_100a", tmp_path)
+    rules = {finding.rule for finding in Checker(notes=True).check(ptx)}
+    assert rules == ({fault.rule} if fault.rule else set())
+    if fault.schedule:
+        assert not _run(ptx, _TYPES["bf16"], _SCHEDULES[fault.schedule])
+
+
+def test_the_checker_says_nothing(ptx: str) -> None:
+    """Neither errors nor warnings nor notes; each product has its instruction descriptor."""
     findings = Checker(notes=True).check(ptx)
     assert list(findings) == []
-    assert (findings.instructions, findings.uncovered) == (162, 0)
-    products = re.findall(r"tcgen05\.mma\.cta_group::2\.kind::f16 \[%r\d+\], %rd\d+, %rd\d+, (%r\d+), enable_input_d;", ptx)
-    assert len(products) == 4
-    assert all(f"mov.b32 \t{register}, {of_product(_PRODUCT)};" in ptx for register in products)
+    assert (findings.instructions, findings.uncovered) == (253, 0)
+    for of in _TYPES.values():
+        products = re.findall(rf"{re.escape(of.product.canonical)} \[%r\d+\], %rd\d+, %rd\d+, (%r\d+),", ptx)
+        assert len(products) == 4
+        assert all(f"mov.b32 \t{register}, {of_product(of.product)};" in ptx for register in products)

@@ -67,6 +67,14 @@ _MMAS = {
 _ATTENTION = {"HGMMA": 3 * 8 + 3 * 11, "STSM": 8}
 
 
+#: Of ``gemm_sm100``, by types: products of a stage, copies to its shared memory and of scale factors, prefetches of tensor maps.
+_TCGEN05 = {
+    "bf16": {"UTCHMMA": 4, "UTMALDG": 2, "UTCCP": 0, "UTMACCTL": 3},
+    "e4m3": {"UTCQMMA": 4, "UTMALDG": 2, "UTCCP": 0, "UTMACCTL": 3},
+    "Nvfp4": {"UTCOMMA": 4, "UTMALDG": 4, "UTCCP": 12, "UTMACCTL": 5},
+}
+
+
 def _compile(nvcc: str, source: Path, out: Path, *options: str) -> str:
     """What the compiler and the assembler say about a source; for ``sm_90a`` if no option says otherwise."""
     target = () if any(option.startswith(("-arch", "-gencode")) for option in options) else _SM_90A
@@ -112,7 +120,7 @@ def _code(built: Path, kernel: str, *options: str) -> dict[str, str]:
     """The machine code of each kernel of this name, by its template arguments."""
     code = subprocess.run(["cuobjdump", "-sass", *options, str(built)], capture_output=True, text=True, check=True).stdout
     code = subprocess.run(["c++filt"], input=code, capture_output=True, text=True, check=True).stdout
-    return dict(re.findall(rf"Function : void {kernel}<(.*?>) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
+    return dict(re.findall(rf"Function : void {kernel}<(.*?) ?>\((.*?)(?=Function : |\Z)", code, re.DOTALL))
 
 
 def _bodies(built: Path, kernel: str, *options: str) -> dict[str, Counter[str]]:
@@ -132,17 +140,17 @@ def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, root: Path, target: str
     page = (root / "docs" / "gemm_sm100.rst").read_text(encoding="utf-8")
     registers = set(re.findall(r"Used (\d+) registers", said))
     assert all(f"{count} registers" in page for count in registers)
-    bodies = _bodies(built, "gemm_sm100::kernel")
-    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(bodies) == 2
-    expected = {"LDTM": 4, "UTCBAR": 2, "UTMALDG": 2, "UTMASTG": 4, "UTMACCTL": 3, "LDL": 0, "STL": 0}
-    for arguments, counted in bodies.items():
-        product = "UTCQMMA" if "e4m3" in arguments else "UTCHMMA"
+    codes = _code(built, "gemm_sm100::kernel")
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(codes) == len(_TCGEN05)
+    for arguments, code in codes.items():
+        counted = _counted(code)
+        [expected] = [expected for name, expected in _TCGEN05.items() if name in arguments]
+        expected = {"LDTM": 4, "UTCBAR": 2, "UTMASTG": 4, "LDL": 0, "STL": 0, **expected}
         assert {instruction: counted[instruction] for instruction in expected} == expected
-        assert counted[product] == 4
         assert counted["UTCATOMSWS"] > 0  # the allocation
-    for code in _code(built, "gemm_sm100::kernel").values():
-        assert code.count("MMA.2CTA ") == 4
-        assert code.count("UTMALDG.2D.2CTA ") == code.count("UTCBAR.2CTA.MULTICAST ") == 2
+        assert code.count("MMA.2CTA") == 4
+        assert len(re.findall(r"UTMALDG\.[23]D\.2CTA ", code)) == expected["UTMALDG"]
+        assert code.count("UTCBAR.2CTA.MULTICAST ") == 2
         assert code.count("LDTM.x64 ") == 4
         assert code.count("STS.128 ") == 4 * 64 // 8
 

@@ -1,4 +1,4 @@
-// D = A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n, row-major, in bf16.
+// D = alpha * A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n, row-major, in bf16.
 // gemm_sm100_operands.cuh has the types of A and B.
 //
 // Two blocks on neighbouring multiprocessors are a pair, and share a tile of D of 256 x 256. A product of the pair takes half of A and half of
@@ -14,7 +14,8 @@
 //   full[stage]         the leader's alone: it has announced the bytes of both blocks, and all have arrived
 //   empty[stage]        each block's: products have read the stage in both blocks; the leader's commit tells both
 //   filled[tile % 2]    each block's: all products of the tile are complete; the leader's commit tells both
-//   drained[tile % 2]   the leader's alone: all threads that write, of both blocks, have the accumulator in registers
+//   drained[tile % 2]   the leader's alone: all threads that write, of both blocks, have read the accumulator; there is one where the
+//                       accumulators overlap, and it says that the columns that they share have been read
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,6 @@
 #include <ptxmma/cuda/tensor_moves.cuh>
 
 #include "gemm_sm100_operands.cuh"
-#include "hopper.cuh"
 
 namespace gemm_sm100 {
 
@@ -39,15 +39,23 @@ constexpr int WRITERS = 128, THREADS = WRITERS + 64;        // threads; a warp e
 constexpr int PRODUCER = WRITERS / 32, MULTIPLIER = PRODUCER + 1;  // warps
 constexpr int TOGETHER = 1;                                 // named barrier of the writers; 0 is that of __syncthreads
 constexpr uint16_t BOTH = (1 << PAIR) - 1;                  // blocks that a commit tells
-constexpr int ACCUMULATORS = 2, PART = 64, PARTS = COLUMNS / PART;  // columns of D that a thread has in registers at a time
+constexpr int PART = 64, PARTS = COLUMNS / PART;            // columns of D that a thread has in registers at a time
+constexpr int TENSOR_MEMORY = 512;                          // columns of a multiprocessor
 
 using D = ptxmma::shared_tile<ptxmma::bf16, PTXMMA_MAJORNESS_K, SWIZZLE, ROWS / PAIR, PART>;
+
+// Whether the accumulators share columns of tensor memory: one part. Then the next tile begins when that part of this one has been read. Else
+// it has an accumulator of its own, and begins when the tile before this one has been read.
+template <class Operands>
+constexpr bool overlap = Operands::second < COLUMNS;
+template <class Operands>
+constexpr int independent = overlap<Operands> ? 1 : 2;
 
 template <class Operands>
 struct Shared {
   typename Operands::Stage ring[Operands::stages];
   alignas(D::alignment) unsigned char d[2][D::bytes];  // one is written while TMA reads the other
-  uint64_t full[Operands::stages], empty[Operands::stages], filled[ACCUMULATORS], drained[ACCUMULATORS];
+  uint64_t full[Operands::stages], empty[Operands::stages], filled[2], drained[independent<Operands>];
   uint32_t allocated;
 };
 
@@ -56,6 +64,7 @@ struct Arguments {
   typename Operands::Source source;
   CUtensorMap d;
   int m, n, k;
+  float alpha;
 };
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
@@ -89,7 +98,7 @@ struct Gemm {
         if (rank == 0) {
           ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &shared.full[ring.stage], PAIR * Operands::bytes);
         }
-        Operands::load(arguments.source, shared.ring[ring.stage], row, column, step * Operands::depth, rank, &full[ring.stage]);
+        Operands::load(arguments.source, shared.ring[ring.stage], row, column, step, rank, &full[ring.stage]);
       }
     }
     for (int stage = 0; stage < Operands::stages; ++stage, ring.next()) {  // the last commits come while this block lives
@@ -97,40 +106,42 @@ struct Gemm {
     }
   }
 
-  __device__ __forceinline__ void multiply(ptxmma::tensor_address accumulators) const {
+  __device__ __forceinline__ void multiply(ptxmma::tensor_address memory) const {
     Ring<Operands::stages> ring;
-    Ring<ACCUMULATORS> accumulator;
-    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next()) {
-      while (!ptx::mbarrier_try_wait_parity(
-          ptx::sem_acquire, ptx::scope_cluster, &shared.drained[accumulator.stage], accumulator.parity ^ 1)) {
+    Ring<2> accumulator;
+    Ring<independent<Operands>> room;
+    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
+      while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &shared.drained[room.stage], room.parity ^ 1)) {
       }
       ptxmma::tcgen05_fence_after_thread_sync();
       for (int step = 0; step < steps; ++step, ring.next()) {
         wait(&shared.full[ring.stage], ring.parity);
         ptxmma::tcgen05_fence_after_thread_sync();
-        Operands::multiply(accumulators + accumulator.stage * COLUMNS, shared.ring[ring.stage], step > 0);
+        Operands::multiply(memory, memory + accumulator.stage * Operands::second, shared.ring[ring.stage], step > 0);
         ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.empty[ring.stage], BOTH);
       }
       ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.filled[accumulator.stage], BOTH);
     }
   }
 
-  __device__ __forceinline__ void write(ptxmma::tensor_address accumulators, int thread) const {
-    Ring<ACCUMULATORS> accumulator;
+  __device__ __forceinline__ void write(ptxmma::tensor_address memory, int thread) const {
+    Ring<2> accumulator;
+    Ring<independent<Operands>> room;
     uint64_t* drained = hopper::map_to_rank(shared.drained, 0);  // the leader's
-    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next()) {
+    for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
       const auto [row, column] = corner(tile);
       wait(&shared.filled[accumulator.stage], accumulator.parity);
       ptxmma::tcgen05_fence_after_thread_sync();
 #pragma unroll
-      for (int part = 0; part < PARTS; ++part) {
+      for (int i = 0; i < PARTS; ++i) {
+        const int part = overlap<Operands> && accumulator.stage == 0 ? PARTS - 1 - i : i;  // the shared one first
         typename Part::type sums;
-        Part::load(sums, accumulators + accumulator.stage * COLUMNS, thread, part * PART);
-        if (part == PARTS - 1) {
+        Part::load(sums, memory + accumulator.stage * Operands::second + part * PART, thread);
+        if (i == (overlap<Operands> ? 0 : PARTS - 1)) {
           ptxmma::tcgen05_fence_before_thread_sync();
-          ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, &drained[accumulator.stage]);
+          ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, &drained[room.stage]);
         }
-        unsigned char* buffer = shared.d[part % 2];
+        unsigned char* buffer = shared.d[i % 2];
         if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());  // TMA has read this buffer
         hopper::barrier_sync(TOGETHER, WRITERS);
         round(sums, buffer, thread);
@@ -143,11 +154,12 @@ struct Gemm {
   }
 
   // Rounds a thread's part of a row of D to bf16 and lays it out for TMA.
-  static __device__ __forceinline__ void round(const typename Part::type& sums, unsigned char* tile, int thread) {
+  __device__ __forceinline__ void round(const typename Part::type& sums, unsigned char* tile, int thread) const {
+    const float alpha = arguments.alpha;
 #pragma unroll
     for (uint32_t i = 0; i < Part::elements; i += 8) {  // 8 neighbours are 16 bytes
       alignas(16) __nv_bfloat162 pairs[4];
-      for (int j = 0; j < 4; ++j) pairs[j] = __floats2bfloat162_rn(sums[i + 2 * j], sums[i + 2 * j + 1]);
+      for (int j = 0; j < 4; ++j) pairs[j] = __floats2bfloat162_rn(alpha * sums[i + 2 * j], alpha * sums[i + 2 * j + 1]);
       *reinterpret_cast<uint4*>(tile + D::offset(Part::row(thread, i), Part::col(thread, i))) = reinterpret_cast<const uint4&>(pairs);
     }
   }
@@ -168,8 +180,7 @@ __global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(cons
   auto& shared = *reinterpret_cast<Shared<Operands>*>(memory);
   const int thread = threadIdx.x, warp = __shfl_sync(0xffffffff, thread / 32, 0);  // the compiler sees that a warp's threads agree
   if (thread == 0) {
-    hopper::prefetch_tensor_map(&arguments.source.a);
-    hopper::prefetch_tensor_map(&arguments.source.b);
+    arguments.source.prefetch();
     hopper::prefetch_tensor_map(&arguments.d);
     for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
     for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, 1);
@@ -181,18 +192,18 @@ __global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(cons
   ptx::barrier_cluster_arrive();  // both blocks run, and their barriers exist
   ptx::barrier_cluster_wait();
   if (warp == MULTIPLIER) {  // a warp of each block: they allocate together
-    ptxmma::tcgen05_alloc_cta_group_2_shared_cta(&shared.allocated, ACCUMULATORS * COLUMNS);
+    ptxmma::tcgen05_alloc_cta_group_2_shared_cta(&shared.allocated, TENSOR_MEMORY);
     ptxmma::tcgen05_relinquish_alloc_permit_cta_group_2();
   }
   ptxmma::tcgen05_fence_before_thread_sync();
   __syncthreads();
   ptxmma::tcgen05_fence_after_thread_sync();
-  const ptxmma::tensor_address accumulators{shared.allocated};
+  const ptxmma::tensor_address tensor_memory{shared.allocated};
 
   const Gemm<Operands> gemm{arguments, shared};
-  if (warp < PRODUCER) gemm.write(accumulators, thread);
+  if (warp < PRODUCER) gemm.write(tensor_memory, thread);
   if (warp == PRODUCER && hopper::elect_one()) gemm.produce();
-  if (warp == MULTIPLIER && gemm.rank == 0 && hopper::elect_one()) gemm.multiply(accumulators);
+  if (warp == MULTIPLIER && gemm.rank == 0 && hopper::elect_one()) gemm.multiply(tensor_memory);
 
   __syncwarp();
   ptxmma::tcgen05_fence_before_thread_sync();
@@ -200,16 +211,16 @@ __global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(cons
   ptx::barrier_cluster_wait();
   if (warp == MULTIPLIER) {
     ptxmma::tcgen05_fence_after_thread_sync();
-    ptxmma::tcgen05_dealloc_cta_group_2(accumulators.bits, ACCUMULATORS * COLUMNS);
+    ptxmma::tcgen05_dealloc_cta_group_2(tensor_memory.bits, TENSOR_MEMORY);
   }
 }
 
 // Matrices start at 16 bytes, and so do their rows (columns, of B): n is a multiple of 8, k of 16 bytes; k is not 0.
 template <class Operands>
-cudaError_t launch(int m, int n, int k, const typename Operands::Input* a, const typename Operands::Input* b, __nv_bfloat16* d,
+cudaError_t launch(int m, int n, int k, float alpha, typename Operands::Matrix a, typename Operands::Matrix b, __nv_bfloat16* d,
                    cudaStream_t stream = nullptr) {
   int device = 0, multiprocessors = 0;
-  Arguments<Operands> arguments{{}, {}, m, n, k};
+  Arguments<Operands> arguments{{}, {}, m, n, k, alpha};
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status == cudaSuccess) status = arguments.source.describe(m, n, k, a, b);
