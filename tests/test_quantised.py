@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,97 +30,149 @@ _BOTH = 0x00010001
 # --- the asm of the header --------------------------------------------------------------------------------------------------
 
 
-def _f16(bits: int) -> Fraction:
-    return Fraction(struct.unpack("<e", struct.pack("<H", bits))[0])
+def _f16(bits: int) -> float:
+    number: float = struct.unpack("<e", struct.pack("<H", bits & 0xFFFF))[0]
+    return number
 
 
-def _bf16(bits: int) -> Fraction:
-    return Fraction(struct.unpack("<f", struct.pack("<I", bits << 16))[0])
+def _bf16(bits: int) -> float:
+    number: float = struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0]
+    return number
 
 
-def _to_f16(number: Fraction) -> int:
-    bits: int = struct.unpack("<H", struct.pack("<e", float(number)))[0]
-    assert _f16(bits) == number, "rounded"
+def _to_f16(number: float) -> int:
+    bits: int = struct.unpack("<H", struct.pack("<e", number))[0]
+    assert _same(_f16(bits), number), "rounded"
     return bits
 
 
-def _to_bf16(number: Fraction) -> int:
-    bits: int = struct.unpack("<I", struct.pack("<f", float(number)))[0]
-    assert _bf16(bits >> 16) == number, "rounded"
+def _to_bf16(number: float) -> int:
+    bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
+    assert _same(_bf16(bits >> 16), number), "rounded"
     return bits >> 16
 
 
-def _pairs(compute: Callable[..., Fraction], read: Callable[[int], Fraction], write: Callable[[Fraction], int]) -> Callable[..., int]:
+def _same(number: float, other: float) -> bool:
+    """Equal with the same sign, or both NaN."""
+    return (number == other and math.copysign(1, number) == math.copysign(1, other)) or (number != number and other != other)
+
+
+def _narrow(element: str) -> list[float]:
+    """The number of each code, from the fields of its bits."""
+    entry = _ELEMENTS[element]
+    found = []
+    for code in range(1 << entry.bits):
+        if entry.form == "float":
+            sign, exponent, fraction = (
+                code >> entry.bits - 1,
+                code >> entry.mantissa & (1 << entry.exponent) - 1,
+                code % (1 << entry.mantissa),
+            )
+            number = math.ldexp(fraction + (1 << entry.mantissa) * (exponent > 0), max(exponent, 1) - entry.bias - entry.mantissa)
+            if entry.infinity and exponent == (1 << entry.exponent) - 1:
+                number = math.nan if fraction else math.inf
+            if entry.nan and not entry.infinity and code & 0x7F == 0x7F:
+                number = math.nan
+            found.append(-number if sign else number)
+        else:
+            found.append(float(code - (code >> entry.bits - 1 << entry.bits) * (entry.form == "signed")))
+    return found
+
+
+def _pairs(compute: Callable[..., float], read: Callable[[int], float], write: Callable[[float], int]) -> Callable[..., int]:
     def operate(*words: int) -> int:
-        low, high = (write(compute(*(read(word >> shift & 0xFFFF) for word in words))) for shift in (0, 16))
+        low, high = (write(compute(*(read(word >> shift) for word in words))) for shift in (0, 16))
         return low | high << 16
 
     return operate
+
+
+def _converted(element: str, write: Callable[[float], int]) -> Callable[[int], int]:
+    bits, numbers = _ELEMENTS[element].bits, _narrow(element)
+    return lambda word: write(numbers[word % (1 << bits)]) | write(numbers[word >> bits]) << 16
 
 
 def _lop3(a: int, b: int, c: int, table: int) -> int:
     return sum((table >> ((a >> n & 1) << 2 | (b >> n & 1) << 1 | c >> n & 1) & 1) << n for n in range(32))
 
 
+def _prmt(a: int, b: int, selector: int) -> int:
+    each = (a | b << 32).to_bytes(8, "little")
+    return int.from_bytes(bytes(each[selector >> 4 * place & 7] for place in range(4)), "little")
+
+
+_KINDS = (("f16", _f16, _to_f16), ("bf16", _bf16, _to_bf16))
 #: The instructions of the header, one number at a time and without rounding.
 _PTX: dict[str, Callable[..., int]] = {
     "mov.b32": lambda a: a,
+    "and.b32": lambda a, b: a & b,
     "or.b32": lambda a, b: a | b,
+    "xor.b32": lambda a, b: a ^ b,
     "shl.b32": lambda a, n: a << n & 0xFFFFFFFF,
     "shr.u32": lambda a, n: a >> n,
     "lop3.b32": _lop3,
+    "prmt.b32": _prmt,
+    "cvt.f32.f16": lambda a: int.from_bytes(struct.pack("<f", _f16(a)), "little"),
     **{
         f"{name}.rn.{kind}x2": _pairs(compute, read, write)
-        for kind, read, write in (("f16", _f16, _to_f16), ("bf16", _bf16, _to_bf16))
+        for kind, read, write in _KINDS
         for name, compute in (("sub", lambda a, b: a - b), ("mul", lambda a, b: a * b), ("fma", lambda a, b, c: a * b + c))
     },
+    **{f"cvt.rn.{kind}x2.{name}x2": _converted(name, write) for kind, _, write in _KINDS for name in ("e4m3", "e5m2", "e2m1")},
 }
 
 
-def _asm(function: str) -> tuple[list[str], list[str], list[str]]:
-    """The statements of a function of the header, and the C++ expressions that are its outputs and inputs."""
+def _bodies(function: str) -> list[tuple[list[str], list[str], list[str]]]:
+    """The statements of each body of a function of the header, and the C++ expressions that are its outputs and inputs."""
     text = (paths.INCLUDE / "ptxmma/cuda/dequantise.cuh").read_text(encoding="utf-8")
-    body = text[text.index(f"PTXMMA_FUNCTION {function}(") :].partition("asm(")[2].partition(");\n")[0]
-    code, outputs, inputs = re.split(r"\n\s*: ", body)
-    statements = "".join(re.findall(r'"([^"]*)"', code)).strip("{} ").split(";")
-    parts = [statement.strip() for statement in statements if statement.strip(" }")]
-    return parts, re.findall(r"\(([^()]+)\)", outputs), re.findall(r"\(([^()]+)\)", inputs)
+    found = []
+    for body in text[text.index(f"PTXMMA_FUNCTION {function}") :].partition("#endif")[0].split("asm(")[1:]:
+        code, outputs, inputs = re.split(r"\n\s*: ", body.partition(");\n")[0])
+        joined = "".join(re.findall(r'"([^"]*)"', code)).removeprefix("{ ").removesuffix("}")
+        statements = [statement.strip() for statement in joined.split(";") if statement.strip()]
+        found.append((statements, re.findall(r"\(([^()]+)\)", outputs), re.findall(r"\(([^()]+)\)", inputs)))
+    return found
 
 
-def _evaluated(function: str, given: dict[str, int]) -> list[int]:
-    """The outputs of a function of the header."""
-    statements, outputs, inputs = _asm(function)
+def _evaluated(body: tuple[list[str], list[str], list[str]], given: dict[str, int]) -> list[int]:
+    """The outputs of a body."""
+    statements, outputs, inputs = body
     registers = {f"%{len(outputs) + place}": given[expression] for place, expression in enumerate(inputs)}
     for statement in statements:
         if not statement.startswith(".reg"):
-            opcode, _, operands = statement.partition(" ")
-            target, *sources = operands.split(", ")
-            registers[target] = _PTX[opcode](*(registers[name] if name in registers else int(name, 0) for name in sources))
+            opcode, target, rest = re.fullmatch(r"(\S+) (\{[^}]*\}|[^,]+), (.*)", statement).groups()  # type: ignore[union-attr]
+            sources = [registers[name] if name in registers else int(name, 0) for name in rest.split(", ")]
+            targets = target.strip("{}").split(", ")
+            for place, name in enumerate(targets):
+                bits = 32 // len(targets)
+                registers[name] = _PTX[opcode](*sources) >> place * bits & (1 << bits) - 1
     return [registers[f"%{place}"] for place in range(len(outputs))]
 
 
 @pytest.mark.parametrize(("codes", "to"), _PAIRS)
 def test_the_header_converts_every_code_at_every_place(codes: str, to: str) -> None:
-    element, read = _ELEMENTS[codes], {"f16": _f16, "bf16": _bf16}[to]
-    entry = conversions.conversions(_SPEC, codes, to)[0]
-    count = 32 // element.bits
-    numbers = [Fraction(int(n)) for n in elements.numbers(np.arange(1 << element.bits, dtype=np.uint8), element)]
+    element, read, numbers = _ELEMENTS[codes], {"f16": _f16, "bf16": _bf16}[to], _narrow(codes)
+    entries = conversions.conversions(_SPEC, codes, to)
+    count, order, largest = 32 // element.bits, conversions.order(entries[0], element.bits), entries[0].largest_zero
+    bodies = _bodies(f"dequantise_{codes}_{to}(")
+    assert len(bodies) == len(entries)
     rng = np.random.default_rng(1)
-    for code in range(1 << element.bits):
-        for first in range(count):
-            held = rng.integers(0, 1 << element.bits, count)
-            held[first] = code
-            zero = [int(z) for z in rng.integers(0, entry.largest_zero + 1, 2)] if entry.largest_zero else [0, 0]
-            zero = [0, entry.largest_zero] if code == 0 else zero
-            given = {"codes": sum(int(c) << element.bits * place for place, c in enumerate(held))}
-            given |= {f"zero[{parity}]": z * _BOTH for parity, z in enumerate(zero)}
-            out = _evaluated(f"dequantise_{codes}_{to}", given)
-            got = [read(out[i // 2] >> i % 2 * 16 & 0xFFFF) for i in range(count)]
-            order = conversions.order(entry, element.bits)
-            assert got == [numbers[held[order[i]]] - zero[i // 2 % 2] for i in range(count)], hex(given["codes"])
+    for entry, body in zip(reversed(entries), bodies, strict=True):
+        for code in range(1 << element.bits):
+            for first in range(count):
+                held = [int(other) for other in rng.integers(0, 1 << element.bits, count)]
+                held[first] = code
+                zero = [0, largest] if code == 0 else [int(z) for z in rng.integers(0, largest + 1, 2)]
+                given = {"codes": sum(other << element.bits * place for place, other in enumerate(held))}
+                given |= {f"zero[{parity}]": z * _BOTH for parity, z in enumerate(zero)}
+                out = _evaluated(body, given)
+                for i in range(count):
+                    number = numbers[held[order[i]]]
+                    got, wanted = read(out[i // 2] >> i % 2 * 16), number - zero[i // 2 % 2] if largest else number
+                    assert _same(got, wanted) or (entry.finite and not math.isfinite(wanted) and got == math.copysign(480, wanted)), given
 
 
-def test_a_fragment_takes_the_codes_in_the_order_that_awq_has_too() -> None:
+def test_the_order_of_four_bits_is_the_interleave_of_awq() -> None:
     entry = conversions.conversions(_SPEC, "u4", "f16")[0]
     assert conversions.held(entry, 4) == (0, 2, 4, 6, 1, 3, 5, 7)
 
@@ -128,9 +180,12 @@ def test_a_fragment_takes_the_codes_in_the_order_that_awq_has_too() -> None:
 @pytest.mark.parametrize("to", ["f16", "bf16"])
 def test_the_header_scales_and_adds(to: str) -> None:
     write = {"f16": _to_f16, "bf16": _to_bf16}[to]
-    pair = write(Fraction(-3)) | write(Fraction(5, 2)) << 16
-    given = {"values[r]": pair, "scale[r % 2]": write(Fraction(1, 2)) | write(Fraction(4)) << 16}
-    assert _evaluated(f"scale_{to}", given) == [write(Fraction(-3, 2)) | write(Fraction(10)) << 16]
+    given = {"values[r]": write(-3) | write(2.5) << 16, "scale[r % 2]": write(0.5) | write(4) << 16}
+    given["offset[r % 2]"] = write(1) | write(-2) << 16
+    parameters = "uint32_t (&values)[N], const uint32_t (&scale)[2]"
+    [body], [offset] = (_bodies(f"scale_{to}({parameters}{more})") for more in ("", ", const uint32_t (&offset)[2]"))
+    assert _evaluated(body, given) == [write(-1.5) | write(10) << 16]
+    assert _evaluated(offset, given) == [write(-0.5) | write(8) << 16]
 
 
 # --- the order of weights ---------------------------------------------------------------------------------------------------
@@ -156,18 +211,20 @@ def test_what_lanes_read_and_convert_is_the_fragment(product: str, codes: str, t
     if operand == "b" and instruction.variant.instruction.family == "wgmma":
         pytest.skip("b of wgmma is in shared memory")
     element, number = _ELEMENTS[codes], _ELEMENTS[to]
-    given = elements.typed(_codes(codes, (3, 256, 256)), element)
+    finite = np.flatnonzero(np.isfinite(_narrow(codes))).astype(np.uint8)
+    given = elements.typed(np.random.default_rng(3).choice(finite, (3, 256, 256)), element)
     words = quantised.permute(given, codes, instruction, operand)
     threads = instruction.operand(operand).fragment().threads
     assert words.dtype == np.uint32
     assert words.shape[-2:] == (threads, 4)
     assert words.nbytes * 8 == given.size * element.bits
-    fragments = instruction.operand(operand).pack_tiles(elements.numbers(given.view(np.uint8), element).astype(elements.dtype(number)))
+    with np.errstate(invalid="ignore"):
+        fragments = instruction.operand(operand).pack_tiles(elements.numbers(given.view(np.uint8), element).astype(elements.dtype(number)))
     if operand == "b":
         fragments = fragments.swapaxes(-3, -4)  # the tiles along K last
     registers = _dequantised(words, codes, to).reshape(*words.shape[:-1], -1, fragments.shape[-1])
     assert np.array_equal(np.moveaxis(registers, -2, -3).reshape(fragments.shape), fragments)
-    assert np.array_equal(quantised.unpermute(words, codes, instruction, operand), given)
+    assert np.array_equal(quantised.unpermute(words, codes, instruction, operand).view(np.uint8), given.view(np.uint8))
 
 
 def test_a_matrix_that_is_not_whole_is_padded_with_codes_zero() -> None:

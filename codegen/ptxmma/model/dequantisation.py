@@ -38,6 +38,7 @@ class Dequantisation(Steps, frozen=True, kw_only=True):
     codes: Name  # the element type of a code: "u4"
     to: Name  # the element type of a number: "f16"
     largest_zero: Annotated[Natural, Meta(description="the largest zero point; 0: none is subtracted")] = 0
+    finite: Annotated[bool, Meta(description="exact for finite codes; a NaN or an infinity becomes a number")] = False
 
 
 class ScaleSteps(Steps, frozen=True, kw_only=True):

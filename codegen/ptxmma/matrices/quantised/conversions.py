@@ -10,10 +10,9 @@ import numpy as np
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.matrices.quantised import steps
+from ptxmma.matrices.quantised.steps import WORD
 from ptxmma.model import Dequantisation, ElementType, Spec
 
-#: Bits of a register.
-WORD = 32
 #: The factor that puts a zero point into both halves of a register.
 BOTH_HALVES = 0x00010001
 
@@ -58,45 +57,52 @@ def held(entry: Dequantisation, bits: int) -> tuple[int, ...]:
 def problem(entry: Dequantisation, code: ElementType, number: ElementType) -> str:
     """The reason why steps are not an exact conversion of every code at every place; empty if they are.
 
-    Every code is tried at every place, among all others equal to each code, and with every zero point.
+    Every code is tried at every place among others, without a zero point and with the largest, and in every place with every zero point.
     """
     if late := steps.reads_after_results(entry.steps):
         return f"{late} is read after the first result is written"
     try:
         places = order(entry, code.bits)
-        words, expected = _cases(code)
-        wanted = elements.numbers(expected.astype(elements.bits_dtype(code)), code)[:, places]
-        registers = np.arange(len(places)) // 2
-        for zero in range(entry.largest_zero + 1):
-            zeros = np.array([zero, entry.largest_zero - zero])
-            given = {f"zero{parity}": np.uint32(value * BOTH_HALVES) for parity, value in enumerate(zeros)} if entry.largest_zero else {}
-            bits = _numbers(entry, words, given)
-            found = elements.numbers(bits, number)
-            right = wanted - zeros[registers % 2]
-            wrong = (found != right) & ~(np.isnan(found) & np.isnan(right.astype(np.float64)))
-            if wrong.any():
-                row, column = map(int, np.argwhere(wrong)[0])
-                return f"code {int(expected[row, places[column]]):#x} becomes {found[row, column]:g}, not {right[row, column]:g}"
+        single = _single(np.arange(1 << code.bits, dtype=np.uint32), len(places))
+        zero, alike = np.divmod(np.arange(entry.largest_zero + 1 << code.bits, dtype=np.uint32), 1 << code.bits)
+        zeros = np.stack([zero, entry.largest_zero - zero], axis=-1)
+        return _mistake(entry, code, number, single, np.array([0, entry.largest_zero], np.uint32)) or _mistake(
+            entry, code, number, np.repeat(alike[:, None], len(places), axis=1), zeros
+        )
     except ValueError as error:
         return str(error)
-    return ""
 
 
-def _cases(code: ElementType) -> tuple[Array, Array]:
-    """Words, and the codes in them by place: every code at every place, among others that are equal to each code."""
-    count = WORD // code.bits
-    every = np.arange(1 << code.bits, dtype=np.uint32)
-    others = every if code.bits < 8 else every[[0, 0x55, 0xAA, -1]]
+def _single(every: Array, count: int) -> Array:
+    """Codes by place: each code at each of ``count`` places, among others that are all low, all high or mixed bits."""
+    others = every[:: max((len(every) - 1) // 3, 1)]
     codes = np.broadcast_to(others[:, None, None, None], (len(others), count, len(every), count)).copy()
     for place in range(count):
         codes[:, place, :, place] = every
-    codes = codes.reshape(-1, count)
-    shifts = (np.arange(count) * code.bits).astype(np.uint32)
-    words: Array = np.bitwise_or.reduce(codes << shifts, axis=1)
-    return words, codes
+    single: Array = codes.reshape(-1, count)
+    return single
 
 
-def _numbers(entry: Dequantisation, words: Array, zeros: Mapping[str, np.uint32]) -> Array:
+def _mistake(entry: Dequantisation, code: ElementType, number: ElementType, codes: Array, zeros: Array) -> str:
+    """The first of some codes that becomes another number than its own less the zero point of its register.
+
+    ``codes`` are (words, places); ``zeros`` the zero points of the even and the odd registers, (words, 2) or (2,).
+    """
+    places = order(entry, code.bits)
+    words = np.bitwise_or.reduce(codes << (np.arange(len(places)) * code.bits).astype(np.uint32), axis=1)
+    given = {f"zero{parity}": zeros[..., parity] * np.uint32(BOTH_HALVES) for parity in range(2)}
+    found = elements.numbers(_numbers(entry, words, given), number)
+    own = elements.numbers(codes[:, places].astype(elements.bits_dtype(code)), code).astype(np.float64)
+    right = own - zeros[..., np.arange(len(places)) // 2 % 2]
+    same = (found == right) & (np.signbit(found) == np.signbit(right)) | np.isnan(found) & np.isnan(right)
+    wrong = ~same & (np.isfinite(right) | (not entry.finite))
+    if not wrong.any():
+        return ""
+    row, column = map(int, np.argwhere(wrong)[0])
+    return f"code {int(codes[row, places[column]]):#x} becomes {found[row, column]:g}, not {right[row, column]:g}"
+
+
+def _numbers(entry: Dequantisation, words: Array, zeros: Mapping[str, Array]) -> Array:
     """The bits of the numbers that words become: (words, numbers)."""
     names = steps.inputs(entry.steps)
     given = {name: np.broadcast_to(zeros.get(name, np.uint32(0)), words.shape) for name in names} | {"codes": words}

@@ -14,7 +14,8 @@ from ptxmma.arrays.shapes import cropped, not_empty, whole
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.lookup import instruction as found
 from ptxmma.catalog.operands import RegisterOperand
-from ptxmma.matrices.quantised.conversions import WORD, conversions, order
+from ptxmma.matrices.quantised.conversions import conversions, order
+from ptxmma.matrices.quantised.steps import WORD
 
 #: Words that a lane reads at once: 16 bytes.
 WORDS = 4

@@ -11,6 +11,9 @@ import numpy as np
 
 from ptxmma.arrays.elements import Array
 
+#: Bits of a register.
+WORD = 32
+
 _STEP = re.compile(r"(\S+) (\{[^}]*\}|\w+), (.*);")
 _RESULT = re.compile(r"out\d+")
 
@@ -66,10 +69,13 @@ def results(steps: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({name for step in map(parsed, steps) for name in step.written if _RESULT.fullmatch(name)}))
 
 
-def temporaries(steps: Sequence[str]) -> tuple[str, ...]:
-    """The other registers that steps write, in order."""
-    written = dict.fromkeys(name for step in map(parsed, steps) for name in step.written)
-    return tuple(name for name in written if not _RESULT.fullmatch(name))
+def temporaries(steps: Sequence[str]) -> dict[int, list[str]]:
+    """The other registers that steps write, in order, by their bits."""
+    found: dict[int, dict[str, None]] = {}
+    for step in map(parsed, steps):
+        names = [name for name in step.written if not _RESULT.fullmatch(name)]
+        found.setdefault(WORD // len(step.written), {}).update(dict.fromkeys(names))
+    return {bits: [*names] for bits, names in found.items() if names}
 
 
 def reads_after_results(steps: Sequence[str]) -> str:
@@ -104,8 +110,9 @@ def run(steps: Sequence[str], given: Mapping[str, Array]) -> dict[str, Array]:
             made = _OPERATIONS[step.opcode](*values)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{text!r}: {error}") from None
-        for name, value in zip(step.written, made if isinstance(made, tuple) else (made,), strict=True):
-            registers[name] = value
+        bits = WORD // len(step.written)
+        for place, name in enumerate(step.written):
+            registers[name] = made >> np.uint32(place * bits) & np.uint32((1 << bits) - 1)
     return registers
 
 
@@ -119,20 +126,19 @@ def _lop3(a: Array, b: Array, c: Array, table: Array) -> Array:
 
 
 def _prmt(a: Array, b: Array, selector: Array) -> Array:
-    """Four of the eight bytes of b and a, a lowest."""
+    """Four of the eight bytes of b and a, a lowest.
+
+    Raises:
+        ValueError: a selector that copies a sign.
+    """
     result = np.zeros_like(a | b)
     for place in range(4):
         which = int(selector) >> 4 * place & 15
         if which > 7:
-            raise ValueError("prmt copies a sign, which steps do not use")
+            raise ValueError("a selector of steps is 0 to 7")
         source = b if which > 3 else a
         result |= (source >> np.uint32(8 * (which & 3)) & np.uint32(0xFF)) << np.uint32(8 * place)
     return result
-
-
-def _halves(value: Array, dtype: np.dtype[np.generic]) -> Array:
-    """The two numbers in each register, as float64."""
-    return np.ascontiguousarray(value, np.uint32).reshape(-1).view(dtype).astype(np.float64)
 
 
 def _exact(kind: type, compute: Callable[..., Array]) -> Callable[..., Array]:
@@ -141,18 +147,46 @@ def _exact(kind: type, compute: Callable[..., Array]) -> Callable[..., Array]:
 
     def operate(*sources: Array) -> Array:
         shape = np.broadcast_shapes(*(np.shape(source) for source in sources))
-        with np.errstate(invalid="ignore", over="ignore"):
-            exact = compute(*(_halves(np.broadcast_to(source, shape), dtype) for source in sources))
-            rounded = exact.astype(dtype)
-            if not np.array_equal(rounded.astype(np.float64), exact, equal_nan=True):
-                raise ValueError("a number is rounded, so that the steps are not exact")
-        return rounded.view(np.uint32).reshape(shape)
+        words = (np.ascontiguousarray(np.broadcast_to(source, shape), np.uint32) for source in sources)
+        with np.errstate(invalid="ignore"):
+            return _pairs(compute(*(word.reshape(-1).view(dtype).astype(np.float64) for word in words)), dtype).reshape(shape)
 
     return operate
 
 
+def _pairs(numbers: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Numbers of which two neighbours fill a register.
+
+    Raises:
+        ValueError: one has more bits than the type.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = numbers.astype(dtype)
+        if not np.array_equal(rounded.astype(np.float64), numbers, equal_nan=True):
+            raise ValueError("a number is rounded, so that the steps are not exact")
+    return rounded.view(np.uint32)
+
+
+def _converted(source: type, bits: int, target: type) -> Callable[[Array], Array]:
+    """A conversion of two narrow numbers to a pair."""
+
+    def convert(value: Array) -> Array:
+        codes = np.stack([value >> np.uint32(place * bits) & np.uint32((1 << bits) - 1) for place in range(2)], axis=-1)
+        return _pairs(codes.astype(np.uint8).view(source).astype(np.float64).reshape(-1), np.dtype(target)).reshape(value.shape)
+
+    return convert
+
+
+def _widened(value: Array) -> Array:
+    """The bits of a number of f16 as f32."""
+    with np.errstate(invalid="ignore"):
+        return value.astype(np.uint16).view(np.float16).astype(np.float32).view(np.uint32)
+
+
+_PAIRS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
+_NARROW = {"e4m3": (ml_dtypes.float8_e4m3fn, 8), "e5m2": (ml_dtypes.float8_e5m2, 8), "e2m1": (ml_dtypes.float4_e2m1fn, 4)}
 #: The operations of steps on ``uint32`` arrays.
-_OPERATIONS: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
+_OPERATIONS: dict[str, Callable[..., Array]] = {
     "mov.b32": lambda a: a,
     "and.b32": lambda a, b: a & b,
     "or.b32": lambda a, b: a | b,
@@ -163,11 +197,17 @@ _OPERATIONS: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "prmt.b32": _prmt,
     **{
         f"{name}.{kind}x2": _exact(dtype, compute)
-        for kind, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16))
+        for kind, dtype in _PAIRS.items()
         for name, compute in (
             ("sub.rn", lambda a, b: a - b),
             ("mul.rn", lambda a, b: a * b),
             ("fma.rn", lambda a, b, c: a * b + c),
         )
     },
+    **{
+        f"cvt.rn.{kind}x2.{name}x2": _converted(source, bits, dtype)
+        for kind, dtype in _PAIRS.items()
+        for name, (source, bits) in _NARROW.items()
+    },
+    "cvt.f32.f16": _widened,
 }

@@ -67,6 +67,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6 0
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2 0
 #define PTXMMA_SM_100_PTX_8_6 0
 #define PTXMMA_SM_100_PTX_8_7 0
 #define PTXMMA_SM_100_PTX_9_1 0
@@ -96,6 +97,7 @@
 #define PTXMMA_SM_80_PTX_7_8 0
 #define PTXMMA_SM_80_PTX_8_0 0
 #define PTXMMA_SM_80_PTX_8_5 0
+#define PTXMMA_SM_89_PTX_8_1 0
 #define PTXMMA_SM_89_PTX_8_4 0
 #define PTXMMA_SM_89_PTX_8_5 0
 #define PTXMMA_SM_89_PTX_8_7 0
@@ -131,6 +133,7 @@
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_8_6_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_100_PTX_9_1_ABSENT PTXMMA_NO_DEVICE
@@ -160,6 +163,7 @@
 #define PTXMMA_SM_80_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_8_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_89_PTX_8_1_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_89_PTX_8_7_ABSENT PTXMMA_NO_DEVICE
@@ -363,6 +367,19 @@
 #else
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4 0
 #define PTXMMA_SM_100F_SM_110F_PTX_9_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f: compile with -gencode arch=compute_100f,code=sm_100f")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1302)
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2 0
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 9.2: compile with CUDA 13.2 or newer")
+#elif (PTXMMA_PASS >= 1001 && PTXMMA_PASS <= 1002) || (PTXMMA_PASS >= 1031 && PTXMMA_PASS <= 1032) || (PTXMMA_PASS >= 1071 && PTXMMA_PASS <= 1072) || (PTXMMA_PASS >= 1101 && PTXMMA_PASS <= 1102) || (PTXMMA_PASS >= 1201 && PTXMMA_PASS <= 1202) || (PTXMMA_PASS >= 1211 && PTXMMA_PASS <= 1212)
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2 1
+#elif defined(__NVCC__) && (__CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030 || __CUDA_ARCH__ == 1070 || __CUDA_ARCH__ == 1100 || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2 0
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2_ABSENT { ::ptxmma::detail::absent("ptxmma: this instruction needs sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f"); }
+#else
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2 0
+#define PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_100f or sm_110f or sm_120f: compile with -gencode arch=compute_100f,code=sm_100f")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1207)
@@ -674,6 +691,16 @@
 #else
 #define PTXMMA_SM_80_PTX_8_5 0
 #define PTXMMA_SM_80_PTX_8_5_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_80 or newer: compile with -arch=sm_80 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1201)
+#define PTXMMA_SM_89_PTX_8_1 0
+#define PTXMMA_SM_89_PTX_8_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 8.1: compile with CUDA 12.1 or newer")
+#elif PTXMMA_PASS >= 890
+#define PTXMMA_SM_89_PTX_8_1 1
+#else
+#define PTXMMA_SM_89_PTX_8_1 0
+#define PTXMMA_SM_89_PTX_8_1_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_89 or newer: compile with -arch=sm_89 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1204)

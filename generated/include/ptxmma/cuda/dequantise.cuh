@@ -124,6 +124,341 @@ PTXMMA_FUNCTION dequantise_s4_bf16(uint32_t codes, uint32_t (&out)[4])
 PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// zero[r % 2], an integer of 0 to 255 in both halves, is subtracted in out[r].
+// PTX ISA 6.0, sm_70 or newer: 1024 + code by prmt; 1024 + zero is subtracted.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_u8_f16(uint32_t codes, const uint32_t (&zero)[2], uint32_t (&out)[2])
+#if !defined(PTXMMA_SM_70_PTX_6_0_ABSENT)
+{
+  asm("{ .reg .b32 even, odd, t0, t1; "
+      "or.b32 even, %3, 0x64006400; "
+      "or.b32 odd, %4, 0x64006400; "
+      "prmt.b32 t0, %2, 0x64646464, 0x4140; "
+      "prmt.b32 t1, %2, 0x64646464, 0x4342; "
+      "sub.rn.f16x2 %0, t0, even; "
+      "sub.rn.f16x2 %1, t1, odd; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes), "r"(zero[0]), "r"(zero[1]));
+}
+#else
+PTXMMA_SM_70_PTX_6_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// PTX ISA 6.0, sm_70 or newer: as u8, with the sign bits turned; 1152 is subtracted.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_s8_f16(uint32_t codes, uint32_t (&out)[2])
+#if !defined(PTXMMA_SM_70_PTX_6_0_ABSENT)
+{
+  asm("{ .reg .b32 minus, turned, t0, t1; "
+      "mov.b32 minus, 0x64806480; "
+      "xor.b32 turned, %2, 0x80808080; "
+      "prmt.b32 t0, turned, 0x64646464, 0x4140; "
+      "prmt.b32 t1, turned, 0x64646464, 0x4342; "
+      "sub.rn.f16x2 %0, t0, minus; "
+      "sub.rn.f16x2 %1, t1, minus; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_70_PTX_6_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 2, 1, 3.
+// PTX ISA 7.0, sm_80 or newer: 128 + the low seven bits, less 128 or, for a negative code, 256.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_s8_bf16(uint32_t codes, uint32_t (&out)[2])
+#if !defined(PTXMMA_SM_80_PTX_7_0_ABSENT)
+{
+  asm("{ .reg .b32 minus_one, upper, t0, t1, s0, s1; "
+      "mov.b32 minus_one, 0xbf80bf80; "
+      "shr.u32 upper, %2, 8; "
+      "lop3.b32 t0, %2, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 t1, upper, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 s0, %2, 0x00800080, 0x43004300, 0xea; "
+      "lop3.b32 s1, upper, 0x00800080, 0x43004300, 0xea; "
+      "fma.rn.bf16x2 %0, s0, minus_one, t0; "
+      "fma.rn.bf16x2 %1, s1, minus_one, t1; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 2, 1, 3.
+// zero[r % 2], an integer of 0 to 255 in both halves, is subtracted in out[r].
+// PTX ISA 7.0, sm_80 or newer: as s8, which gives code - 128; zero - 128 is subtracted.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_u8_bf16(uint32_t codes, const uint32_t (&zero)[2], uint32_t (&out)[2])
+#if !defined(PTXMMA_SM_80_PTX_7_0_ABSENT)
+{
+  asm("{ .reg .b32 minus_one, l0, l1, h0, h1, even, odd, upper, t0, t1, s0, s1, c0, c1; "
+      "mov.b32 minus_one, 0xbf80bf80; "
+      "lop3.b32 l0, %3, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 l1, %4, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 h0, %3, 0x00800080, 0x43804380, 0x6a; "
+      "lop3.b32 h1, %4, 0x00800080, 0x43804380, 0x6a; "
+      "fma.rn.bf16x2 even, h0, minus_one, l0; "
+      "fma.rn.bf16x2 odd, h1, minus_one, l1; "
+      "shr.u32 upper, %2, 8; "
+      "lop3.b32 t0, %2, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 t1, upper, 0x007f007f, 0x43004300, 0xea; "
+      "lop3.b32 s0, %2, 0x00800080, 0x43804380, 0x6a; "
+      "lop3.b32 s1, upper, 0x00800080, 0x43804380, 0x6a; "
+      "fma.rn.bf16x2 c0, s0, minus_one, t0; "
+      "fma.rn.bf16x2 c1, s1, minus_one, t1; "
+      "fma.rn.bf16x2 %0, even, minus_one, c0; "
+      "fma.rn.bf16x2 %1, odd, minus_one, c1; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes), "r"(zero[0]), "r"(zero[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// PTX ISA 8.1, sm_89 or newer: cvt.
+// PTX ISA 6.0, sm_70 or newer: exponent and mantissa moved into place and multiplied by 256; a NaN becomes a number.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e4m3_f16(uint32_t codes, uint32_t (&out)[2])
+#if PTXMMA_SM_89_PTX_8_1
+{
+  asm("{ .reg .b16 low, high; "
+      "mov.b32 {low, high}, %2; "
+      "cvt.rn.f16x2.e4m3x2 %0, low; "
+      "cvt.rn.f16x2.e4m3x2 %1, high; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#elif !defined(PTXMMA_SM_70_PTX_6_0_ABSENT)
+{
+  asm("{ .reg .b32 factor, u0, u1, d0, d1, m0, m1, t0, t1; "
+      "mov.b32 factor, 0x5c005c00; "
+      "prmt.b32 u0, %2, 0, 0x1404; "
+      "prmt.b32 u1, %2, 0, 0x3424; "
+      "shr.u32 d0, u0, 1; "
+      "shr.u32 d1, u1, 1; "
+      "and.b32 m0, d0, 0x3f803f80; "
+      "and.b32 m1, d1, 0x3f803f80; "
+      "lop3.b32 t0, u0, 0x80008000, m0, 0xea; "
+      "lop3.b32 t1, u1, 0x80008000, m1, 0xea; "
+      "mul.rn.f16x2 %0, t0, factor; "
+      "mul.rn.f16x2 %1, t1, factor; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_70_PTX_6_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// PTX ISA 9.2, sm_100f or sm_110f or sm_120f: cvt.
+// PTX ISA 8.1, sm_89 or newer: cvt to f16 and on to f32, whose upper halves prmt takes.
+// PTX ISA 7.0, sm_80 or newer: exponent and mantissa moved into place and multiplied by 2 to the power of 120; a NaN becomes a number.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e4m3_bf16(uint32_t codes, uint32_t (&out)[2])
+#if PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2
+{
+  asm("{ .reg .b16 low, high; "
+      "mov.b32 {low, high}, %2; "
+      "cvt.rn.bf16x2.e4m3x2 %0, low; "
+      "cvt.rn.bf16x2.e4m3x2 %1, high; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#elif PTXMMA_SM_89_PTX_8_1
+{
+  asm("{ .reg .b16 low, high, h0, h1, h2, h3; .reg .b32 p0, p1, f0, f1, f2, f3; "
+      "mov.b32 {low, high}, %2; "
+      "cvt.rn.f16x2.e4m3x2 p0, low; "
+      "cvt.rn.f16x2.e4m3x2 p1, high; "
+      "mov.b32 {h0, h1}, p0; "
+      "mov.b32 {h2, h3}, p1; "
+      "cvt.f32.f16 f0, h0; "
+      "cvt.f32.f16 f1, h1; "
+      "cvt.f32.f16 f2, h2; "
+      "cvt.f32.f16 f3, h3; "
+      "prmt.b32 %0, f0, f1, 0x7632; "
+      "prmt.b32 %1, f2, f3, 0x7632; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#elif !defined(PTXMMA_SM_80_PTX_7_0_ABSENT)
+{
+  asm("{ .reg .b32 factor, nothing, u0, u1, d0, d1, m0, m1, t0, t1; "
+      "mov.b32 factor, 0x7b807b80; "
+      "mov.b32 nothing, 0x80008000; "
+      "prmt.b32 u0, %2, 0, 0x1404; "
+      "prmt.b32 u1, %2, 0, 0x3424; "
+      "shr.u32 d0, u0, 4; "
+      "shr.u32 d1, u1, 4; "
+      "and.b32 m0, d0, 0x07f007f0; "
+      "and.b32 m1, d1, 0x07f007f0; "
+      "lop3.b32 t0, u0, 0x80008000, m0, 0xea; "
+      "lop3.b32 t1, u1, 0x80008000, m1, 0xea; "
+      "fma.rn.bf16x2 %0, t0, factor, nothing; "
+      "fma.rn.bf16x2 %1, t1, factor, nothing; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// PTX ISA 6.0, sm_70 or newer: e5m2 is the upper half of f16.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e5m2_f16(uint32_t codes, uint32_t (&out)[2])
+#if !defined(PTXMMA_SM_70_PTX_6_0_ABSENT)
+{
+  asm("{ .reg .b32 t0; "
+      "prmt.b32 t0, %2, 0, 0x1404; "
+      "prmt.b32 %1, %2, 0, 0x3424; "
+      "mov.b32 %0, t0; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_70_PTX_6_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 1, 2, 3.
+// PTX ISA 9.2, sm_100f or sm_110f or sm_120f: cvt.
+// PTX ISA 7.0, sm_80 or newer: e5m2 is the upper half of f16; cvt goes on to f32, whose upper halves prmt takes.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e5m2_bf16(uint32_t codes, uint32_t (&out)[2])
+#if PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2
+{
+  asm("{ .reg .b16 low, high; "
+      "mov.b32 {low, high}, %2; "
+      "cvt.rn.bf16x2.e5m2x2 %0, low; "
+      "cvt.rn.bf16x2.e5m2x2 %1, high; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#elif !defined(PTXMMA_SM_80_PTX_7_0_ABSENT)
+{
+  asm("{ .reg .b32 p0, p1, f0, f1, f2, f3; .reg .b16 h0, h1, h2, h3; "
+      "prmt.b32 p0, %2, 0, 0x1404; "
+      "prmt.b32 p1, %2, 0, 0x3424; "
+      "mov.b32 {h0, h1}, p0; "
+      "mov.b32 {h2, h3}, p1; "
+      "cvt.f32.f16 f0, h0; "
+      "cvt.f32.f16 f1, h1; "
+      "cvt.f32.f16 f2, h2; "
+      "cvt.f32.f16 f3, h3; "
+      "prmt.b32 %0, f0, f1, 0x7632; "
+      "prmt.b32 %1, f2, f3, 0x7632; }"
+      : "=r"(out[0]), "=r"(out[1])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 2, 4, 6, 1, 3, 5, 7.
+// PTX ISA 8.6, sm_100f or sm_101f or sm_120f: cvt, and prmt into the order of the other targets.
+// PTX ISA 6.0, sm_70 or newer: exponent and mantissa moved into place and multiplied by 2 to the power of 14.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e2m1_f16(uint32_t codes, uint32_t (&out)[4])
+#if PTXMMA_SM_100F_SM_101F_SM_120F_PTX_8_6
+{
+  asm("{ .reg .b8 b0, b1, b2, b3; .reg .b32 p0, p1, p2, p3; "
+      "mov.b32 {b0, b1, b2, b3}, %4; "
+      "cvt.rn.f16x2.e2m1x2 p0, b0; "
+      "cvt.rn.f16x2.e2m1x2 p1, b1; "
+      "cvt.rn.f16x2.e2m1x2 p2, b2; "
+      "cvt.rn.f16x2.e2m1x2 p3, b3; "
+      "prmt.b32 %0, p0, p2, 0x5410; "
+      "prmt.b32 %1, p0, p2, 0x7632; "
+      "prmt.b32 %2, p1, p3, 0x5410; "
+      "prmt.b32 %3, p1, p3, 0x7632; }"
+      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+      : "r"(codes));
+}
+#elif !defined(PTXMMA_SM_70_PTX_6_0_ABSENT)
+{
+  asm("{ .reg .b32 factor, s0, s1, s2, d0, d1, d2, d3, m0, m1, m2, m3, t0, t1, t2, t3; "
+      "mov.b32 factor, 0x74007400; "
+      "shl.b32 s0, %4, 12; "
+      "shl.b32 s1, %4, 8; "
+      "shl.b32 s2, %4, 4; "
+      "shl.b32 d0, %4, 9; "
+      "shl.b32 d1, %4, 5; "
+      "shl.b32 d2, %4, 1; "
+      "shr.u32 d3, %4, 3; "
+      "and.b32 m0, d0, 0x0e000e00; "
+      "and.b32 m1, d1, 0x0e000e00; "
+      "and.b32 m2, d2, 0x0e000e00; "
+      "and.b32 m3, d3, 0x0e000e00; "
+      "lop3.b32 t0, s0, 0x80008000, m0, 0xea; "
+      "lop3.b32 t1, s1, 0x80008000, m1, 0xea; "
+      "lop3.b32 t2, s2, 0x80008000, m2, 0xea; "
+      "lop3.b32 t3, %4, 0x80008000, m3, 0xea; "
+      "mul.rn.f16x2 %0, t0, factor; "
+      "mul.rn.f16x2 %1, t1, factor; "
+      "mul.rn.f16x2 %2, t2, factor; "
+      "mul.rn.f16x2 %3, t3, factor; }"
+      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_70_PTX_6_0_ABSENT
+#endif
+
+// Codes, the lowest first: elements 0, 2, 4, 6, 1, 3, 5, 7.
+// PTX ISA 9.2, sm_100f or sm_110f or sm_120f: cvt, and prmt into the order of the other targets.
+// PTX ISA 7.0, sm_80 or newer: exponent and mantissa moved into place and multiplied by 2 to the power of 126.
+template <class Use = void>
+PTXMMA_FUNCTION dequantise_e2m1_bf16(uint32_t codes, uint32_t (&out)[4])
+#if PTXMMA_SM_100F_SM_110F_SM_120F_PTX_9_2
+{
+  asm("{ .reg .b8 b0, b1, b2, b3; .reg .b32 p0, p1, p2, p3; "
+      "mov.b32 {b0, b1, b2, b3}, %4; "
+      "cvt.rn.bf16x2.e2m1x2 p0, b0; "
+      "cvt.rn.bf16x2.e2m1x2 p1, b1; "
+      "cvt.rn.bf16x2.e2m1x2 p2, b2; "
+      "cvt.rn.bf16x2.e2m1x2 p3, b3; "
+      "prmt.b32 %0, p0, p2, 0x5410; "
+      "prmt.b32 %1, p0, p2, 0x7632; "
+      "prmt.b32 %2, p1, p3, 0x5410; "
+      "prmt.b32 %3, p1, p3, 0x7632; }"
+      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+      : "r"(codes));
+}
+#elif !defined(PTXMMA_SM_80_PTX_7_0_ABSENT)
+{
+  asm("{ .reg .b32 factor, nothing, s0, s1, s2, d0, d1, d2, d3, m0, m1, m2, m3, t0, t1, t2, t3; "
+      "mov.b32 factor, 0x7e807e80; "
+      "mov.b32 nothing, 0x80008000; "
+      "shl.b32 s0, %4, 12; "
+      "shl.b32 s1, %4, 8; "
+      "shl.b32 s2, %4, 4; "
+      "shl.b32 d0, %4, 6; "
+      "shl.b32 d1, %4, 2; "
+      "shr.u32 d2, %4, 2; "
+      "shr.u32 d3, %4, 6; "
+      "and.b32 m0, d0, 0x01c001c0; "
+      "and.b32 m1, d1, 0x01c001c0; "
+      "and.b32 m2, d2, 0x01c001c0; "
+      "and.b32 m3, d3, 0x01c001c0; "
+      "lop3.b32 t0, s0, 0x80008000, m0, 0xea; "
+      "lop3.b32 t1, s1, 0x80008000, m1, 0xea; "
+      "lop3.b32 t2, s2, 0x80008000, m2, 0xea; "
+      "lop3.b32 t3, %4, 0x80008000, m3, 0xea; "
+      "fma.rn.bf16x2 %0, t0, factor, nothing; "
+      "fma.rn.bf16x2 %1, t1, factor, nothing; "
+      "fma.rn.bf16x2 %2, t2, factor, nothing; "
+      "fma.rn.bf16x2 %3, t3, factor, nothing; }"
+      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+      : "r"(codes));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
 // The low half of a register twice, and the high half twice: two scale factors for scale_*, two zero points for dequantise_*.
 template <class Use = void>
 PTXMMA_FUNCTION spread_halves(uint32_t pair, uint32_t (&out)[2]) PTXMMA_BODY(

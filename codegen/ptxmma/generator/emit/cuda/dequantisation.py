@@ -75,7 +75,7 @@ def _conversion(spec: Spec, guards: Guards, entries: Sequence[Dequantisation], b
     results = steps.results(first.steps)
     zero = "const uint32_t (&zero)[2], " if first.largest_zero else ""
     outputs = {name: f"out[{number}]" for number, name in enumerate(results)}
-    bodies = [_body(spec, guards, entry, outputs) for entry in reversed(entries)]
+    bodies = [_body(spec, guards, entry, outputs, "; a NaN becomes a number" if entry.finite else "") for entry in reversed(entries)]
     return Function(name(first), f"uint32_t codes, {zero}uint32_t (&out)[{len(results)}]", held(first, bits), first.largest_zero, bodies)
 
 
@@ -85,17 +85,18 @@ def _scale(spec: Spec, guards: Guards, entry: ScaleSteps) -> Function:
     return Function(f"scale_{entry.of}", parameters, (), 0, [_body(spec, guards, entry, {"out0": "values[r]"})])
 
 
-def _body(spec: Spec, guards: Guards, entry: Steps, outputs: Mapping[str, str]) -> Body:
+def _body(spec: Spec, guards: Guards, entry: Steps, outputs: Mapping[str, str], remark: str = "") -> Body:
     accepted = targets_of(spec).first_versions((entry.targets,), Version(entry.ptx))
     inputs = [register for register in _INPUTS if register in steps.inputs(entry.steps)]
     places = {register: f"%{place}" for place, register in enumerate([*outputs, *inputs])}
     lines = [re.sub(r"\b[a-z]\w*\b(?!\.)", lambda match: places.get(match[0], match[0]), step) for step in entry.steps]
     if temporaries := steps.temporaries(entry.steps):
-        lines = [f"{{ .reg .b32 {', '.join(temporaries)};", *lines]
+        declared = [f".reg .b{width} {', '.join(names)};" for width, names in temporaries.items()]
+        lines = [f"{{ {' '.join(declared)}", *lines]
         lines[-1] += " }"
     return Body(
         guards.meeting(accepted),
-        entry.text,
+        entry.text + remark,
         lines,
         ", ".join(f'"=r"({expression})' for expression in outputs.values()),
         ", ".join(f'"r"({_INPUTS[register]})' for register in inputs),
