@@ -21,6 +21,9 @@ _RULES = [
     "initialised-twice",
     "reused-source",
     "endless-wait",
+    "refilled-stage",
+    "unchanged-parity",
+    "wrong-arrival-count",
 ]
 
 

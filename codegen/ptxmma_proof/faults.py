@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.check import Checker
 from ptxmma.check.counterparts import Use, uses_of, words_of_pairing
-from ptxmma.check.phases import are_alike
+from ptxmma.check.mbarriers import are_alike
 from ptxmma.model import Pairing
 from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.conditions import Predicates
@@ -127,23 +127,69 @@ def _unmatched(*words: bytes, other_than: bytes = b"\0", where: tuple[bytes, ...
 def _inverted(arrives: bytes) -> Callable[[Module], bytes | None]:
     """The opposite parity in all waits for the mbarriers of one address: the first that an instruction names."""
 
-    def put(module: Module) -> bytes | None:
-        named = [(use.opcode, use.place) for use in module.uses if use.place is not None]
-        arriving = [place for opcode, place in named if arrives in opcode and b"expect_tx" not in opcode]
-        waits = [(use, use.place) for use in module.uses if b"_wait.parity" in use.opcode and use.place is not None]
-        of_kind = [(use, place) for use, place in waits if any(are_alike(place, each) for each in arriving)]
-        text = module.text
-        for use in [use for use, place in waits if are_alike(place, of_kind[0][1])][::-1] if of_kind else ():
-            end = text.find(b";", use.offset)
-            operands, _, rest = text[use.offset : end].rpartition(b"]")
-            inverse = b"%d" % (use.operand == b"0") if use.operand.isdigit() else _OPPOSITE % use.offset
-            changed = operands + b"]" + rest.replace(use.operand, inverse, 1)
-            computed = b"" if use.operand.isdigit() else b"xor.b32 %s, %s, 1; " % (inverse, use.operand)
-            text = text[: use.offset] + computed + changed + text[end:]
-        begin = text.find(b"{", text.rfind(b".entry", 0, module.uses[0].offset)) + 1 if module.uses else 0
-        return text[:begin] + b" .reg .b32 %%inverse<%d>; " % len(text) + text[begin:] if text != module.text else None
+    def opposite(operand: bytes, name: bytes) -> tuple[bytes, bytes]:
+        if operand.isdigit():
+            return b"", b"%d" % (operand == b"0")
+        return b"xor.b32 %s, %s, 1; " % (name, operand), name
 
-    return put
+    return lambda module: _with_operands(module, _waits(module, arrives), opposite)
+
+
+def _fixed(arrives: bytes, parity: bytes) -> Callable[[Module], bytes | None]:
+    """One parity in all waits for the mbarriers of one ring: the first that an instruction names."""
+    return lambda module: _with_operands(module, _waits(module, arrives, ring=True), lambda *_: (b"", parity))
+
+
+def _waits(module: Module, arrives: bytes, *, ring: bool = False) -> list[Use]:
+    """The waits for the mbarriers of one address, or of one ring, on which there are arrivals of a kind."""
+    named = [(use.opcode, use.place) for use in module.uses if use.place is not None]
+    arriving = [place for opcode, place in named if arrives in opcode and b"expect_tx" not in opcode]
+    waits = [(use, use.place) for use in module.uses if b"_wait.parity" in use.opcode and use.place is not None]
+    of_kind = [(use, place) for use, place in waits if any(are_alike(place, each) for each in arriving) and (place.step or not ring)]
+    return [use for use, place in waits if are_alike(place, of_kind[0][1])] if of_kind else []
+
+
+def _without_waits(module: Module) -> bytes | None:
+    """No waits for mbarriers that count no bytes, in modules that copy to others."""
+    counted = [use.place for use in module.uses if b"complete_tx" in use.opcode]
+    waits = [use for use in module.uses if b"_wait.parity" in use.opcode]
+    kept = [use for use in waits if use.place is None or any(each is None or are_alike(use.place, each) for each in counted)]
+    return _without(module.text, [use.offset for use in waits if use not in kept]) if counted and 0 < len(kept) < len(waits) else None
+
+
+def _more(module: Module) -> bytes | None:
+    """One arrival more in all phases of the mbarriers of one address for which threads wait."""
+    waited = [use.place for use in module.uses if b"_wait.parity" in use.opcode and use.place is not None]
+    made = [(use, use.place) for use in module.uses if use.opcode.startswith(b"mbarrier.init") and use.place is not None]
+    of_one = [use for use, place in made if waited and place.meets(waited[0])]
+    return _with_operands(module, of_one, lambda operand, name: (b"add.u32 %s, %s, 1; " % (name, operand), name))
+
+
+def _with_operands(module: Module, uses: Sequence[Use], change: Callable[[bytes, bytes], tuple[bytes, bytes]]) -> bytes | None:
+    """The text of a module with other operands after some mbarriers.
+
+    Args:
+        module: the module.
+        uses: the instructions, in the order of the text.
+        change: for an operand and the name of a new register, instructions before, and the operand in its place.
+    """
+    text = module.text
+    for use in uses[::-1]:
+        end = text.find(b";", use.offset)
+        operands, _, rest = text[use.offset : end].rpartition(b"]")
+        computed, operand = change(use.operand, _REGISTER % use.offset)
+        text = text[: use.offset] + computed + operands + b"]" + rest.replace(use.operand, operand, 1) + text[end:]
+    begin = text.find(b"{", text.rfind(b".entry", 0, module.uses[0].offset)) + 1 if module.uses else 0
+    return text[:begin] + b" .reg .b32 %%changed<%d>; " % len(text) + text[begin:] if text != module.text else None
+
+
+def _unpredicated(module: Module) -> bytes | None:
+    """The first arrival that a predicate lets one thread execute is executed by all threads that come there."""
+    for use in module.uses:
+        predicate = _PREDICATE.search(module.text[max(0, use.offset - 60) : use.offset])
+        if predicate is not None and use.opcode.startswith(b"mbarrier.arrive"):
+            return module.text[: use.offset - len(predicate[0])] + b" " * len(predicate[0]) + module.text[use.offset :]
+    return None
 
 
 def _initialisations(module: Module) -> bytes | None:
@@ -222,8 +268,8 @@ def _of_text(put: Callable[[bytes], bytes | None]) -> Callable[[Module], bytes |
 
 #: Rules whose findings are notes.
 _NOTED = ("bank-conflict",)
-#: A register for the opposite parity in the wait at a place.
-_OPPOSITE = b"%%inverse%d"
+#: A register for another operand of the instruction at a place.
+_REGISTER = b"%%changed%d"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
 _WAITS = (b"mbarrier.try_wait", b"mbarrier.test_wait")
 FAULTS: Sequence[Fault] = (
@@ -238,6 +284,11 @@ FAULTS: Sequence[Fault] = (
     Fault("no mbarrier.init at one address", "unmatched-mbarrier", _initialisations),
     Fault("the opposite parity at one address on which threads arrive", "endless-wait", _inverted(b"mbarrier.arrive")),
     Fault("the opposite parity at one address that counts bytes", "early-wait", _inverted(b"complete_tx")),
+    Fault("one parity in a ring on which threads arrive", "unchanged-parity", _fixed(b"mbarrier.arrive", b"1")),
+    Fault("one parity in a ring that counts bytes", "unchanged-parity", _fixed(b"complete_tx", b"0")),
+    Fault("one arrival more in mbarrier.init at one address", "wrong-arrival-count", _more),
+    Fault("an arrival of one thread without its predicate", "wrong-arrival-count", _unpredicated),
+    Fault("no wait for the mbarriers that count no bytes", "refilled-stage", _without_waits),
     Fault("no cp.async.bulk.wait_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_WAIT, b"", text))),
     Fault("no cp.async.bulk.commit_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_COMMIT, b"", text))),
     Fault("no wait for cp.async", "unwaited-copy", _of_groups(lambda text: re.sub(rb"cp\.async\.wait[^;]*;", b"", text))),

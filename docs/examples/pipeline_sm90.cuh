@@ -20,7 +20,7 @@ __device__ __forceinline__ void wait(uint64_t& barrier, uint32_t parity) {
 }
 
 // Multiplies NUMBERS x tiles numbers. Launch with READERS + 32 threads.
-__global__ void scale(const float* in, float* out, int tiles, float factor) {
+__global__ void __launch_bounds__(READERS + 32) scale(const float* in, float* out, int tiles, float factor) {
   __shared__ alignas(128) float stage[STAGES][NUMBERS];
   __shared__ alignas(128) float result[NUMBERS];
   __shared__ uint64_t full[STAGES], empty[STAGES];

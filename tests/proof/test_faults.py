@@ -20,21 +20,28 @@ mov.u32 %r0, %tid.x;
 setp.ne.u32 %p0, %r0, 0;
 @%p0 bra made;
 mbarrier.init.shared.b64 [%r1], 1;
-mbarrier.init.shared.b64 [%r1+8], 1;
+mbarrier.init.shared.b64 [%r1+8], 384;
 fence.mbarrier_init.release.cluster;
 made:
 barrier.cluster.arrive.relaxed.aligned;
 barrier.cluster.wait.aligned;
 mov.u32 %r2, 1;
+mov.u32 %r7, 0;
+mov.u32 %r8, 0;
 empty:
 mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], %r2;
 @!%p1 bra empty;
 @!%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;
 @!%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];
 full:
-mbarrier.try_wait.parity.shared.b64 %p1, [bars], 0;
+mbarrier.try_wait.parity.shared.b64 %p1, [bars], %r7;
 @!%p1 bra full;
 mbarrier.arrive.shared.b64 _, [%r1+8];
+xor.b32 %r2, %r2, 1;
+xor.b32 %r7, %r7, 1;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p2, %r8, %r9;
+@%p2 bra empty;
 """
 _GROUPS = """cp.async.cg.shared.global [tile], [%rd3], 16;
 cp.async.commit_group;
@@ -69,7 +76,7 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r3};
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 11), (_GROUPS, 3), (_RING + _SENT + _SENT, 14), (_ROLES, 4)])
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 14), (_GROUPS, 3), (_RING + _SENT + _SENT, 17), (_ROLES, 4)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
+from ptxmma.ptx.natural_loops import natural_loops
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.post_dominators import next_on_every_way
 from ptxmma.ptx.thread_masks import ALL_THREADS
@@ -156,10 +157,9 @@ class KernelPaths:
         return {number: place for place, number in enumerate(graph.order)}
 
     @functools.cached_property
-    def _loops(self) -> list[tuple[int, int]]:
-        """The first and the last rank of the blocks that a branch back may repeat."""
-        ways = ((self._rank.get(way.after, len(self._rank)), rank) for number, rank in self._rank.items() for way in self.ways[number])
-        return [(first, last) for first, last in ways if first <= last]
+    def loops(self) -> list[frozenset[int]]:
+        """The blocks of each loop, the smallest loop first."""
+        return natural_loops([[way.after for way in ways] for ways in self.ways], [*self._rank])
 
     def misuses(
         self,
@@ -197,7 +197,7 @@ class KernelPaths:
             meeting = [-1] * len(self.blocks)
         except NotFollowedError:
             return []
-        return self._reached(threads_of, meeting)
+        return self._reached(threads_of, meeting, together=False)
 
     def reached_together(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
         """The instructions of the words, with threads that all come to them in some launch; none where paths are not followed.
@@ -211,15 +211,17 @@ class KernelPaths:
             follows = [[way.after for way in ways] for ways in self.ways]
         except NotFollowedError:
             return []
-        return self._reached(threads_of, next_on_every_way(follows, sorted(self._rank, key=self._rank.__getitem__)))
+        return self._reached(threads_of, next_on_every_way(follows, [*self._rank]), together=True)
 
-    def _reached(self, threads_of: Callable[[bytes], int], meeting: Sequence[int]) -> list[Reached]:
+    def _reached(self, threads_of: Callable[[bytes], int], meeting: Sequence[int], *, together: bool) -> list[Reached]:
         """The instructions, with the threads that come to them over branches, or to the block where all ways from an earlier one meet."""
         entered = [0] * len(self.blocks)
         entered[0], waiting = ALL_THREADS, [0]
         while waiting:
             number = waiting.pop()
-            going = [(way.after, entered[number] & threads_of(way.predicate)) for way in self.ways[number]]
+            # Nothing says which threads go where an index chooses a label: all may, and none is sure to.
+            chosen = ALL_THREADS if not together or len(self.ways[number]) == 1 else 0
+            going = [(way.after, entered[number] & (threads_of(way.predicate) if way.predicate else chosen)) for way in self.ways[number]]
             for after, threads in (*going, (meeting[number], entered[number])):
                 if after >= 0 and threads & ~entered[after]:
                     entered[after] |= threads
@@ -275,8 +277,7 @@ class KernelPaths:
         may_end = machine.on(EXIT) or any(each.rule and each.of_all for each in machine.life.transitions)
         if others or more or may_end or machine.is_wrong(machine.life.start, first.opcode):
             return False
-        rank = self._rank.get(number, -1)
-        return not any(start <= rank <= end for start, end in self._loops)
+        return not any(number in loop for loop in self.loops)
 
 
 class _Machine:

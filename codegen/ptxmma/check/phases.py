@@ -6,26 +6,26 @@ parities that are computed from constants.  Where either is not known, a wait le
 
 from __future__ import annotations
 
-import bisect
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.counterparts import uses_of
+from ptxmma.check.arrival_counts import too_few, too_many
+from ptxmma.check.mbarriers import Mbarriers, Used, are_alike
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
+from ptxmma.check.stages import refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import calls_others, words_of
-from ptxmma.ptx.outline import starts
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.check.counterparts import Use
     from ptxmma.check.kernel_paths import KernelPaths
-    from ptxmma.model import Pairing, PhaseFault, Protocol
+    from ptxmma.model import Protocol
     from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
 
@@ -44,24 +44,14 @@ RULES: Mapping[str, Rule] = {
         "Begin with parity 1 where the stage is free at the start, and issue the copy before the wait for its bytes.",
         *(examples.ring(free) for free in (0, 1)),
     ),
+    "unchanged-parity": Rule(
+        "The parity of a wait changes each time that its mbarrier is used again.",
+        "Phases have the parities 0 and 1 in turn. A thread that waits for the same one in every round of a loop waits for the phase of an "
+        "earlier round, which is complete, or for the next one: it reads what was in memory before, or never goes on.",
+        "Keep the parity in a register, and change it with every round of the loop; with a ring, each time that it begins again.",
+        *(examples.rounds(change) for change in (0, 1)),
+    ),
 }
-
-#: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
-_COUNTS = (b"complete_tx", b"expect_tx")
-
-
-class _Judged(NamedTuple):
-    """A wait for a phase of an mbarrier.
-
-    Attributes:
-        use: the instruction.
-        block: the number of its block.
-        parity: the operand that names the phase.
-    """
-
-    use: Use
-    block: int
-    parity: bytes
 
 
 class PhaseJudge:
@@ -87,36 +77,37 @@ class PhaseJudge:
             if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
                 continue
             try:
-                kernel = _Kernel(text, paths, addresses, pairing)
+                barriers = Mbarriers(function, paths, addresses, pairing)
             except NotFollowedError:
                 continue
-            yield from kernel.endless(function)
-            yield from kernel.early()
+            phases = _Phases(barriers)
+            found = {
+                "endless": phases.endless(),
+                "early": phases.early(),
+                "unchanged": _firsts(phases.unchanged()),
+                "few": _firsts(too_few(barriers)),
+                "many": _firsts(too_many(barriers)),
+                "refilled": _firsts(refilled(barriers)),
+            }
+            for fault in pairing.phases:
+                for used, details in found[fault.fault]:
+                    message = f"{fault.text}: {details} (PTX ISA {fault.source})"
+                    yield Remark(Token(used.use.opcode, used.use.offset), "warning", fault.rule, message), used.use.opcode
 
 
-class _Kernel:
+class _Phases:
     """The waits and the arrivals of a kernel, and the order in which waits open."""
 
-    def __init__(self, text: bytes, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> None:
-        self._paths = paths
-        self._faults = {each.fault: each for each in pairing.phases}
-        begins = [block.begin for block in paths.blocks]
-        brings = {word for count in pairing.counts for word in (*count.expects, *count.brings)}
-        uses = [*uses_of(text, {*pairing.waits, *pairing.arrives, *brings}, addresses)]
-        named = [(use, bisect.bisect(begins, use.offset) - 1) for use in uses]
-        self._arrivals = [(use, block) for use, block in named if any(starts(use.opcode, word.encode()) for word in pairing.arrives)]
-        self._fills = [(use, block) for use, block in named if any(counts in use.opcode for counts in _COUNTS)]
-        self._waits = {
-            use.offset: _Judged(use, block, use.operand)
-            for use, block in named
-            if any(starts(use.opcode, word.encode()) for word in pairing.waits)
-        }
+    def __init__(self, barriers: Mbarriers) -> None:
+        self._barriers, self._paths = barriers, barriers.paths
+        text = barriers.function.text
+        self._waits = {each.use.offset: each for each in barriers.waits}
         waits = {
             place: Wait(place, _complete(text, use), block, bool(predicate_before(text, place)))
-            for place, (use, block, _) in self._waits.items()
+            for place, (use, block) in self._waits.items()
         }
-        names = {word for each in self._waits.values() for word in words_of(each.parity)}
-        self._progress = Progress(text, paths.blocks, paths.ways, paths.registers, waits, names)
+        names = {word for each in barriers.waits for word in words_of(each.use.operand)}
+        self._progress = Progress(text, self._paths.blocks, self._paths.ways, self._paths.registers, waits, names)
         self.first: dict[int, Numbers] = {}  # the parities with which each wait is reached for the first time
         self._open()
 
@@ -126,29 +117,29 @@ class _Kernel:
         while fresh:
             coming = [each for each in self._waits.values() if self._progress.is_reached(each.block)]
             for each in coming:
-                self.first.setdefault(each.use.offset, self._progress.numbers(each.parity))
+                self.first.setdefault(each.use.offset, self._progress.numbers(each.use.operand))
             fresh = [each.use.offset for each in coming if each.use.offset not in self._progress.open and self._lets(each)]
             self._progress.let(fresh)
 
-    def _lets(self, wait: _Judged) -> bool:
+    def _lets(self, wait: Used) -> bool:
         """Return whether a wait lets threads go on: its phase may be complete."""
         place = wait.use.place
-        if place is None or self._progress.numbers(wait.parity) != frozenset([0]):
+        if place is None or self._progress.numbers(wait.use.operand) != frozenset([0]):
             return True
-        return any(self._progress.is_reached(block) for use, block in self._arrivals if use.place is None or use.place.meets(place))
+        return any(self._progress.is_reached(each.block) for each in self._completing(place))
 
-    def _completing(self, place: Place) -> list[Use]:
+    def _completing(self, place: Place) -> list[Used]:
         """The arrivals on an mbarrier."""
-        return [use for use, _ in self._arrivals if use.place is None or use.place.meets(place)]
+        return [each for each in self._barriers.arrivals if each.may_be_of(place)]
 
-    def early(self) -> Iterator[tuple[Remark, bytes]]:
+    def early(self) -> Iterator[tuple[Used, str]]:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
         for offset, wait in sorted(self._waits.items()):
-            place = wait.use.place
+            place = wait.place
             if place is None or self.first.get(offset) != frozenset([1]):
                 continue
-            filled = {block for use, block in self._fills if use.place is not None and are_alike(use.place, place)}
-            begun = filled or {block for use, block in self._arrivals if use.place == place and not place.step}
+            filled = {block for use, block in self._barriers.fills if use.place is not None and are_alike(use.place, place)}
+            begun = filled or {block for use, block in self._barriers.arrivals if use.place == place and not place.step}
             if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
                 cause = "the thread has begun phase 0 before"
             elif filled and filled.isdisjoint(self._after(wait)):
@@ -156,9 +147,9 @@ class _Kernel:
             else:
                 continue
             if not self._follows_another(wait, place):
-                yield _remark(wait.use, self._faults["early"], cause)
+                yield wait, cause
 
-    def _follows_another(self, wait: _Judged, place: Place) -> bool:
+    def _follows_another(self, wait: Used, place: Place) -> bool:
         """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait: it may be for a later phase."""
         before = self._from(0, {wait.block})
         return any(
@@ -167,7 +158,7 @@ class _Kernel:
             if (other.block != wait.block or offset < wait.use.offset) and (other.use.place is None or other.use.place.meets(place))
         )
 
-    def _after(self, wait: _Judged) -> Collection[int]:
+    def _after(self, wait: Used) -> Collection[int]:
         """The blocks that threads may reach after a wait before another one for the same mbarrier."""
         place = wait.use.place
         others = {each.block for each in self._waits.values() if each.use.place is None or place is None or each.use.place.meets(place)}
@@ -195,25 +186,54 @@ class _Kernel:
                     waiting.append(after)
         return entered
 
-    def endless(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
-        """The remark on the first of the waits that let no thread go on."""
-        shut = [each.use for place, each in sorted(self._waits.items()) if place in self.first and place not in self._progress.open]
-        missing = [(use, self._completing(use.place)) for use in shut if use.place is not None]
+    def endless(self) -> Iterator[tuple[Used, str]]:
+        """The first of the waits that let no thread go on, with the arrivals that come too late."""
+        shut = [each for offset, each in sorted(self._waits.items()) if offset in self.first and offset not in self._progress.open]
+        missing = [(each, self._completing(each.place)) for each in shut if each.place is not None]
         if missing and all(arrivals for _, arrivals in missing):
-            use, arrivals = missing[0]
-            lines = [function.position(each.offset)[0] for each in (arrivals[0], *(other for other, _ in missing[1:]))]
+            wait, arrivals = missing[0]
+            line_of = self._barriers.function.position
+            lines = [line_of(offset)[0] for offset in (arrivals[0].use.offset, *(other.use.offset for other, _ in missing[1:]))]
             others = f", or after what waits in line {', '.join(map(str, lines[1:]))}" if lines[1:] else ""
-            yield _remark(use, self._faults["endless"], f"the arrival of line {lines[0]} comes after it{others}")
+            yield wait, f"the arrival of line {lines[0]} comes after it{others}"
+
+    def unchanged(self) -> Iterator[tuple[Used, str]]:
+        """The waits for one parity in every round of a loop though each round uses a phase, with the arrivals that complete it."""
+        barriers = self._barriers
+        if any(offset not in self._progress.open for offset in self.first):
+            return  # a later round may change the parity
+        for _, wait in sorted(self._waits.items()):
+            place, turn = wait.place, barriers.round_of(wait)
+            parity = self._progress.numbers(wait.use.operand)
+            if place is None or not turn or parity is None or len(parity) != 1 or (place.step and not place.places):
+                continue
+            others = [each for each in barriers.waits if each.may_be_of(place)]
+            made = [each for each in barriers.made if each.may_be_of(place) and each.block in turn]
+            if made or any(self._progress.numbers(each.use.operand) != parity for each in others):
+                continue
+            again = next((each for each in barriers.arrivals if self._uses_phases(each, wait, turn)), None)
+            if again is not None:
+                line = barriers.function.position(again.use.offset)[0]
+                yield wait, f"each round of a loop arrives in line {line}"
+
+    def _uses_phases(self, arrival: Used, wait: Used, turn: frozenset[int]) -> bool:
+        """Return whether arrivals that a loop repeats complete phases of the mbarrier of a wait: one in each round."""
+        place, barriers = wait.place, self._barriers
+        if place is None or arrival.place is None or not are_alike(arrival.place, place):
+            return False
+        if arrival.block in turn:
+            return True
+        count = barriers.arrivals_of_a_phase(place) if barriers.round_of(arrival) else None
+        return count is not None and (count == 1 or barriers.most.get(arrival.use.offset, 0).bit_count() >= count)
 
 
-def _remark(use: Use, fault: PhaseFault, details: str) -> tuple[Remark, bytes]:
-    message = f"{fault.text}: {details} (PTX ISA {fault.source})"
-    return Remark(Token(use.opcode, use.offset), "warning", fault.rule, message), use.opcode
-
-
-def are_alike(one: Place, other: Place) -> bool:
-    """Return whether two places are of one mbarrier, or of one array of them, whatever their indices are."""
-    return one[:3] == other[:3] or bool(one.places and other.places and one.meets(other))
+def _firsts(found: Iterable[tuple[Used, str]]) -> Iterator[tuple[Used, str]]:
+    """The first of what was found on the mbarriers of each variable: one fault, which compilers repeat in unrolled loops."""
+    variables = set[bytes]()
+    for used, details in found:
+        if used.place is not None and used.place.variable not in variables:
+            variables.add(used.place.variable)
+            yield used, details
 
 
 def _complete(text: bytes, use: Use) -> bytes:

@@ -227,7 +227,7 @@ class _Numbers:
         self._shut: list[_Site] = []  # the reached waits that are shut
         self._known: dict[bytes, Numbers] = {}
         for name in itertools.islice(sorted(names), _MOST_REGISTERS):
-            writes = registers.writes(name)
+            writes = registers.values_written(name)
             if all(_is_alone(text, name, write) for write in writes):
                 self._sites += [
                     _Site(offset, name, opcode, tuple(map(bytes.strip, rest.split(b",")))) for opcode, _, rest, offset in writes
@@ -291,7 +291,7 @@ def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[by
     waiting = collections.deque(seen)
     while waiting:
         name = waiting.popleft()
-        if writes := registers.writes(name):
+        if writes := registers.values_written(name):
             yield name
         for opcode, _, operands, _ in writes:
             if not opcode.startswith(_READING):

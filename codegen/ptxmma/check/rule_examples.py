@@ -68,7 +68,32 @@ def ring(free: int, full: int = 0) -> str:
     return f"{_RING_MADE}\n{_poll('free', 'tile+8', free)}\n{_RING_FILLED}\n{_poll('full', 'tile', full)}\n{_RING_READ}"
 
 
-def _poll(label: str, place: str, parity: int) -> str:
+def arrivals(count: int) -> str:
+    """A kernel of 32 threads, all of which arrive on an mbarrier that counts a number of arrivals."""
+    made = f".reg .pred %p;\nmbarrier.init.shared.b64 [tile], {count};\nbar.sync 0;"
+    lines = (made, "mbarrier.arrive.shared.b64 _, [tile];", _poll("full", "tile", 0), "ret;")
+    return _FRAME.replace("kernel()", "kernel()\n    .reqntid 32, 1, 1") + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+def rounds(change: int) -> str:
+    """A loop that copies and waits for the bytes, and adds a number to the parity."""
+    return _round(f"{_poll('full', 'tile', '%parity')}\nbar.sync 0;\nxor.b32 %parity, %parity, {change};")
+
+
+def refills(order: str) -> str:
+    """A loop that copies and waits for the bytes, with an instruction at the end of each round."""
+    return _round(f"{_poll('full', 'tile', '%parity')}\nxor.b32 %parity, %parity, 1;\n{order}")
+
+
+def _round(rest: str) -> str:
+    first = ".reg .b32 %n, %parity, %i;\n.reg .pred %q;\nmov.u32 %n, %tid.x;\nsetp.eq.u32 %q, %n, 0;"
+    filled = "\n".join(f"@%q {line}" for line in _RING_FILLED.split("\n"))
+    counted = "add.u32 %i, %i, 1;\nsetp.lt.u32 %p, %i, 8;\n@%p bra again;"
+    begun = ".reg .b32 %parity, %i;\nmov.u32 %parity, 0;\nmov.u32 %i, 0;"
+    return f"{_RING_MADE}\n{first}\n{begun}\nagain:\n{filled}\n{rest}\n{counted}"
+
+
+def _poll(label: str, place: str, parity: int | str) -> str:
     return f"{label}:\nmbarrier.try_wait.parity.shared.b64 %p, [{place}], {parity};\n@!%p bra {label};"
 
 

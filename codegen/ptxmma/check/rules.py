@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ptxmma.check import (
     advice,
+    arrival_counts,
     asm_operands,
     bank_conflicts,
     clusters,
@@ -26,6 +27,7 @@ from ptxmma.check import (
     register_pools,
     remarks,
     shifted_operands,
+    stages,
     tensor_kernels,
     tensor_memory,
     thread_orders,
@@ -35,6 +37,7 @@ from ptxmma.check.rule import Rule
 #: The modules that find what breaks a rule; each has the texts of its rules.
 FINDERS = (
     advice,
+    arrival_counts,
     asm_operands,
     bank_conflicts,
     clusters,
@@ -55,6 +58,7 @@ FINDERS = (
     register_pools,
     remarks,
     shifted_operands,
+    stages,
     tensor_kernels,
     tensor_memory,
     thread_orders,
@@ -64,5 +68,5 @@ RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in f
 #: The rules that the parts of a spec's protocols may name: what finds them follows that part.
 OF_PROTOCOLS: Mapping[str, frozenset[str]] = {
     "lifecycles": frozenset().union(*(finder.RULES for finder in (lifecycles, proxies, tensor_kernels, thread_orders))),
-    "pairings": frozenset().union(counterparts.RULES, phases.RULES),
+    "pairings": frozenset().union(*(finder.RULES for finder in (arrival_counts, counterparts, phases, stages))),
 }

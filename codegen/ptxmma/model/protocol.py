@@ -110,10 +110,12 @@ class ByteCount(Entry, frozen=True, kw_only=True):
 
 
 class PhaseFault(Entry, frozen=True, kw_only=True):
-    """A fault in the waits for phases of an object."""
+    """A fault in the use of an object's phases."""
 
-    #: "endless": no thread completes the phase before one waits for it; "early": the first wait is for the phase before the first.
-    fault: Literal["endless", "early"]
+    #: "endless": no thread completes the phase before one waits for it; "early": the first wait is for the phase before the first;
+    #: "unchanged": each round of a loop waits for the same parity; "few", "many": fewer or more arrive than a phase counts;
+    #: "refilled": a loop copies to the same stage again before its readers can say that it is free.
+    fault: Literal["endless", "early", "unchanged", "few", "many", "refilled"]
     rule: Name  # the rule of the checker that it breaks
     text: Text
     source: Source
@@ -128,6 +130,7 @@ class Pairing(Entry, frozen=True, kw_only=True):
     counts: tuple[ByteCount, ...] = ()
     waits: tuple[Name, ...] = ()  # the instructions that wait for a phase, which the operand after the object names by its parity
     arrives: tuple[Name, ...] = ()  # the instructions of which every phase needs one at least
+    orders: tuple[Name, ...] = ()  # other instructions by which threads may tell each other that a stage is free
     phases: tuple[PhaseFault, ...] = ()
 
 

@@ -103,6 +103,9 @@ class Addresses:
     Args:
         text: the function's text.
         registers: the function's registers.
+
+    Attributes:
+        values: the number of values of an index that goes round in a ring from 0; 0 if it is not known.
     """
 
     def __init__(self, text: bytes, registers: Predicates) -> None:
@@ -110,7 +113,7 @@ class Addresses:
         self._sums: dict[bytes, Sum] = {}
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
         self._limits: dict[bytes, int] = {}  # the number of values of what a mask or a division leaves of an index
-        self._count = functools.lru_cache(maxsize=None)(self._values)
+        self.values = functools.lru_cache(maxsize=None)(self._values)
 
     def place(self, operand: bytes, at: int) -> Place | None:
         """The places of an operand, ``b"[%r1+8]"``, of an instruction at a place in the text; None if they are not followed.
@@ -134,7 +137,7 @@ class Addresses:
             return Place(variables[0], total.constant) if not indices else None
         if min(indices.values()) < 0:  # an index is taken away: the first place may be anywhere before the constant
             return Place(variables[0], total.constant % step, step, 0)
-        return Place(variables[0], total.constant, step, self._count(*indices) if len(indices) == 1 else 0)
+        return Place(variables[0], total.constant, step, self.values(*indices) if len(indices) == 1 else 0)
 
     def _is_variable(self, name: bytes) -> bool:
         return _NAMED.fullmatch(name) is not None and not self._registers.writes(name)
@@ -226,7 +229,7 @@ class Addresses:
             return self._limits[index]
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
-            for opcode, _, rest, _ in self._registers.writes(waiting.pop()):
+            for opcode, _, rest, _ in self._registers.values_written(waiting.pop()):
                 operands = [operand.strip() for operand in rest.split(b",")]
                 if opcode.startswith(b"selp") and len(operands) == 3:
                     ends |= {self._end(operands)}

@@ -32,6 +32,8 @@ _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
+#: A label to which a branch may go: not what LLVM writes for debuggers.
+_LABEL = re.compile(rb"[\s;{}](?!\$L__tmp)[\w$]+:(?!:)")
 _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
@@ -170,6 +172,7 @@ class Predicates:
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._values: dict[bytes, Value] = {}
+        self._written: dict[bytes, list[Write]] = {}
         self._others: dict[tuple[bytes, int], ThreadMasks] = {}  # several rules ask for the same ones
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
         self._conditions: dict[tuple[bytes, int], Condition] = {}
@@ -205,6 +208,24 @@ class Predicates:
             for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
                 writes.setdefault(name, []).append((opcode, place, operands, match.start(1)))
         return writes
+
+    def values_written(self, name: bytes) -> list[Write]:
+        """The instructions that write a register, with a constant in place of a copied register that is known to have one.
+
+        Compilers begin the registers of a loop with copies of one of them.
+        """
+        if name not in self._written:
+            self._written[name] = [
+                (opcode, place, self._constant_before(operands.strip(), offset) if opcode.startswith(b"mov.") else operands, offset)
+                for opcode, place, operands, offset in self.writes(name)
+            ]
+        return self._written[name]
+
+    def _constant_before(self, source: bytes, offset: int) -> bytes:
+        """A register, or the constant that the last instruction before a place gives it, if no label comes between."""
+        before = [write for write in self.writes(source) if write[3] < offset][-1:]
+        constant = before[0][2].strip() if before and before[0][0].startswith(b"mov.") else b""
+        return source if literals.integer(constant) is None or _LABEL.search(self._text, before[0][3], offset) else constant
 
     def sources(self, names: Iterable[bytes]) -> set[bytes]:
         """Registers, and all from which they are computed, at any remove."""

@@ -184,7 +184,7 @@ class Outline:
         return table.get((scope, label))
 
 
-@functools.lru_cache(maxsize=1 << 3)
+@functools.lru_cache(maxsize=1 << 5)
 def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
     """Searches for opcodes that begin with one of some words, one for those that begin alike: then it is fast."""
     alike: dict[bytes, list[bytes]] = {}
@@ -196,7 +196,8 @@ def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
 def opcodes_of(text: bytes, words: Iterable[bytes]) -> list[re.Match[bytes]]:
     """The places in a text, in order, of opcodes that begin with one of some words."""
     matches = itertools.chain.from_iterable(each.finditer(text) for each in _searches(tuple(sorted(words, reverse=True))))
-    return sorted(matches, key=re.Match.start)
+    whole = (match for match in matches if not text[match.start() - 1 : match.start()].isalnum())  # "mbarrier" is no "barrier"
+    return sorted(whole, key=re.Match.start)
 
 
 def starts(opcode: bytes, start: bytes) -> bool:

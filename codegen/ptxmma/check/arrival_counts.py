@@ -1,0 +1,106 @@
+"""Numbers of arrivals on an mbarrier that are not the number of a phase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.rule import Rule
+from ptxmma.ptx import thread_values
+from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.lane_values import LaneValues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ptxmma.check.mbarriers import Mbarriers, Used
+    from ptxmma.ptx.addresses import Place
+
+RULES: Mapping[str, Rule] = {
+    "wrong-arrival-count": Rule(
+        "As many threads arrive on an mbarrier as it counts arrivals in a phase.",
+        "With fewer arrivals no phase completes, and a wait never ends. With more, a phase completes before all threads have come, and the "
+        "rest count for the next one. Judged where the count is a constant, and %tid.x and constants or an elected thread decide which "
+        "threads arrive, each once in a phase.",
+        "Initialise the mbarrier with the number of threads that arrive, or let one thread of each warp arrive.",
+        *(examples.arrivals(count) for count in (64, 32)),
+    ),
+}
+
+#: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
+_UNKNOWN = (b"mapa", b"multicast", b"cta_group::2", b"%tid.y", b"%tid.z")
+#: Arrivals that change the count, or that the count takes back.
+_UNCOUNTED = (b"arrive_drop", b".shared::cluster")
+
+
+def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
+    """The first arrival on mbarriers on which fewer arrive than a phase needs, with both numbers."""
+    for place in {each.place: None for each in barriers.waits} if _is_counted(barriers) else ():
+        count = barriers.arrivals_of_a_phase(place) if place is not None else None
+        if place is None or not count:
+            continue
+        arriving = [each for each in barriers.arrivals if each.may_be_of(place)]
+        numbers = [_arrivals(barriers, each, barriers.most) if _comes_once(barriers, each, place) else None for each in arriving]
+        if None not in numbers and 0 < (total := sum(filter(None, numbers))) < count:
+            yield arriving[0], f"{count:,}, and no more than {total:,} come"
+
+
+def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
+    """The arrivals of more threads than a phase of their mbarrier needs, with both numbers."""
+    lanes: LaneValues | None = None
+    text = barriers.function.text
+    exact = b".reqntid" in text[: text.find(b"{")]
+    for each in barriers.arrivals if _is_counted(barriers) else ():
+        count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
+        number = _arrivals(barriers, each, barriers.fewest, whole=not exact) if count else None
+        if count and number and number > count:
+            lanes = lanes or LaneValues(text, barriers.function.registers.variable)
+            address = text[each.use.offset + len(each.use.opcode) : text.find(b"]", each.use.offset)]
+            if all(lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
+                yield each, f"{count:,}, and {number:,} come"
+
+
+def _is_counted(barriers: Mbarriers) -> bool:
+    """Return whether the arrivals of a kernel can be counted: all mbarriers are followed, and it says how many threads it has."""
+    text = barriers.function.text
+    known = thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
+    return known and all(each.place is not None for each in (*barriers.made, *barriers.arrivals))
+
+
+def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, whole: bool = False) -> int | None:
+    """The arrivals of some threads; None where they are not known.
+
+    Args:
+        barriers: the mbarriers of the kernel.
+        used: the instruction.
+        threads: the threads that execute each instruction.
+        whole: whether no more threads than one warp are sure to exist.
+    """
+    opcode, operand = used.use.opcode, used.use.operand
+    mask = threads.get(used.use.offset, 0)
+    if any(word in opcode for word in _UNCOUNTED) and not opcode.startswith(b"tcgen05."):
+        return None
+    if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
+        return None
+    times = barriers.addresses.of(operand) if operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode else None
+    if times is not None and times.terms:
+        return None
+    if whole:
+        everyone = (1 << thread_values.WARP) - 1
+        warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
+        mask = everyone if everyone in warps else mask & -mask
+    return mask.bit_count() * (times.constant if times is not None else 1)
+
+
+def _comes_once(barriers: Mbarriers, arrival: Used, place: Place) -> bool:
+    """Return whether an arrival is executed once in each phase: no loop repeats it, or each round waits for who waits for the phase."""
+    turn = barriers.round_of(arrival)
+    asked = [wait.place for wait in barriers.waits if wait.block in turn and wait.place is not None]
+    return not turn or any(each.meets(place) or _answers(barriers, each, place) for each in asked)
+
+
+def _answers(barriers: Mbarriers, asked: Place, place: Place) -> bool:
+    """Return whether each round of what fills one mbarrier waits for another one."""
+    filling = [each for each in (*barriers.arrivals, *barriers.fills) if each.place is not None and each.place.meets(asked)]
+    turns = [barriers.round_of(each) for each in filling]
+    return any(wait.block in turn for turn in turns for wait in barriers.waits if wait.may_be_of(place))

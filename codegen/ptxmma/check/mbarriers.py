@@ -1,0 +1,150 @@
+"""The instructions on mbarriers of a kernel, the loops that repeat them, and the threads that execute them."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.check.counterparts import uses_of
+from ptxmma.ptx import thread_values
+from ptxmma.ptx.flow_events import Event
+from ptxmma.ptx.outline import opcodes_of, starts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ptxmma.check.counterparts import Use
+    from ptxmma.check.kernel_paths import KernelPaths, Reached
+    from ptxmma.model import Pairing
+    from ptxmma.ptx.addresses import Addresses, Place
+    from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.thread_masks import ThreadMasks
+
+#: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
+_COUNTS = (b"complete_tx", b"expect_tx")
+#: The number of a barrier of the thread block.
+_NAMED = re.compile(rb"\s*(\d+)\s*[,;]")
+
+
+class Used(NamedTuple):
+    """An instruction on an mbarrier.
+
+    Attributes:
+        use: the instruction.
+        block: the number of its block.
+    """
+
+    use: Use
+    block: int
+
+    @property
+    def place(self) -> Place | None:
+        """The mbarrier; None if its address is not followed."""
+        return self.use.place
+
+    def may_be_of(self, place: Place) -> bool:
+        """Return whether the instruction may be on an mbarrier at a place."""
+        return self.use.place is None or self.use.place.meets(place)
+
+
+class Order(NamedTuple):
+    """An instruction by which threads may tell each other that a stage is free.
+
+    Attributes:
+        block: the number of its block.
+        name: the number of the barrier of the thread block that it names; empty for any other instruction.
+    """
+
+    block: int
+    name: bytes
+
+
+class Mbarriers:
+    """The mbarriers of a kernel.
+
+    Args:
+        function: the kernel.
+        paths: the paths through it.
+        addresses: its addresses.
+        pairing: the spec's facts on mbarriers.
+
+    Attributes:
+        made: the instructions that initialise one.
+        arrivals: the instructions that arrive on one.
+        fills: the copies that bring bytes, and the instructions that expect these.
+        waits: the waits for a phase by its parity.
+
+    Raises:
+        NotFollowedError: the kernel cannot be followed.
+    """
+
+    def __init__(self, function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> None:
+        self.function, self.paths, self.addresses, self.pairing = function, paths, addresses, pairing
+        self._begins = [block.begin for block in paths.blocks]
+        brings = {word for count in pairing.counts for word in (*count.expects, *count.brings)}
+        words = {*pairing.made, *pairing.waits, *pairing.arrives, *brings}
+        uses = [Used(use, self.block_of(use.offset)) for use in uses_of(function.text, words, addresses)]
+        self.made, self.arrivals, self.waits = (
+            [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
+            for named in (pairing.made, pairing.arrives, pairing.waits)
+        )
+        self.fills = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
+
+    def block_of(self, place: int) -> int:
+        """The number of the block at a place in the text."""
+        return bisect.bisect(self._begins, place) - 1
+
+    @functools.cached_property
+    def rounds(self) -> list[frozenset[int]]:
+        """The blocks of each loop that does more than repeat a wait, the smallest loop first."""
+        waiting = {each.use.offset for each in self.waits}
+        working = {
+            number
+            for number, block in enumerate(self.paths.blocks)
+            if any(isinstance(event, Event) and event.offset not in waiting for event in block.events)
+        }
+        return [loop for loop in self.paths.loops if not working.isdisjoint(loop)]
+
+    def round_of(self, used: Used) -> frozenset[int]:
+        """The blocks of the smallest loop that repeats an instruction; empty where none does."""
+        return next((loop for loop in self.rounds if used.block in loop), frozenset())
+
+    @functools.cached_property
+    def orders(self) -> list[Order]:
+        """The other instructions than waits by parity by which threads may tell each other that a stage is free."""
+        text = self.function.text
+        waits = {each.use.offset for each in self.waits}
+        found = [each for each in opcodes_of(text, {word.encode() for word in self.pairing.orders}) if each.start() not in waits]
+        names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
+        return [Order(self.block_of(each.start()), name[1] if name else b"") for each, name in zip(found, names, strict=True)]
+
+    def arrivals_of_a_phase(self, place: Place) -> int | None:
+        """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
+        counts = [self.addresses.of(each.use.operand) for each in self.made if each.may_be_of(place)]
+        numbers = {None if each.terms else each.constant for each in counts}
+        return numbers.pop() if len(numbers) == 1 else None
+
+    @functools.cached_property
+    def most(self) -> Mapping[int, int]:
+        """A mask of the threads that may execute an instruction, by its place in the text; ``elect.sync`` chooses the first of a warp."""
+        return self._threads(self.paths.reached, self._masks.threads)
+
+    @functools.cached_property
+    def fewest(self) -> Mapping[int, int]:
+        """A mask of threads that all execute an instruction in some launch, by its place in the text."""
+        return self._threads(self.paths.reached_together, self._masks.together)
+
+    @functools.cached_property
+    def _masks(self) -> ThreadMasks:
+        return self.paths.registers.masks(thread_values.INDEX, thread_values.threads_of(self.function.text))
+
+    def _threads(self, reached: Callable[[Callable[[bytes], int]], Sequence[Reached]], of: Callable[[bytes], int]) -> dict[int, int]:
+        everyone = (1 << thread_values.threads_of(self.function.text)) - 1
+        return {each.offset: each.threads & everyone for each in reached(of)}
+
+
+def are_alike(one: Place, other: Place) -> bool:
+    """Return whether two places are of one mbarrier, or of one array of them, whatever their indices are."""
+    return one[:3] == other[:3] or bool(one.places and other.places and one.meets(other))

@@ -1,0 +1,102 @@
+"""Stages of shared memory that are filled again although nothing says that they are free."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from ptxmma.check import rule_examples as examples
+from ptxmma.check.rule import Rule
+from ptxmma.ptx import literals, thread_values
+from ptxmma.ptx.flow_events import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ptxmma.check.mbarriers import Mbarriers, Used
+    from ptxmma.ptx.addresses import Place
+    from ptxmma.ptx.conditions import Predicates
+
+RULES: Mapping[str, Rule] = {
+    "refilled-stage": Rule(
+        "A copy fills a stage of shared memory again after a wait for its readers.",
+        "A wait for the bytes of a copy says nothing of the threads that read them: the next copy may overwrite what they have not read. "
+        "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before.",
+        "Wait for an mbarrier on which the readers arrive, or let a barrier of the thread block follow the reads.",
+        examples.refills(""),
+        examples.refills("bar.sync 0;"),
+    ),
+}
+
+#: The first address of an instruction.
+_ADDRESS = re.compile(rb"\[[^\[\]]*\]")
+#: Parts of opcodes that count bytes and copy nothing from global memory.
+_NO_COPIES = (b"expect_tx", b".shared::cluster.shared::cta")
+#: Instructions whose results may be small numbers of rounds.
+_LIMITING = (b"and.b", b"min.", b"rem.", b"selp.", b"bfe.")
+#: Instructions from a number of rounds to the predicate that ends a loop.
+_COUNTING = (b"setp.", b"add.", b"sub.", b"mov.", b"cvt.", b"and.pred", b"or.pred", b"not.pred")
+
+
+def refilled(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
+    """The copies that a loop repeats though no other thread can tell that their stage is free, each with what is wrong."""
+    for copy in barriers.fills:
+        if copy.place is None or any(word in copy.use.opcode for word in _NO_COPIES):
+            continue
+        for turn in barriers.rounds:
+            if copy.block not in turn or _is_ordered(barriers, copy.place, turn):
+                continue
+            if _is_its_own(barriers, copy, turn) and _comes_again(barriers, copy, turn):
+                waits = any(each.block in turn for each in barriers.waits)
+                yield copy, "a round waits for no more than bytes of copies" if waits else "a round waits for nothing"
+                break
+
+
+def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool:
+    """Return whether a round of a loop has an instruction by which those who wait for an mbarrier may tell that they have read."""
+    orders = [each for each in barriers.orders if each.block in turn]
+    reading = [barriers.round_of(each) for each in barriers.waits if each.may_be_of(place)]
+    # A barrier that no round of a reader executes is one of the threads that copy.
+    shared = {each.name for each in barriers.orders if any(each.block in blocks or not blocks for blocks in reading)}
+    return any(not each.name or each.name in shared for each in orders)
+
+
+def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
+    """Return whether a loop waits for nothing, or for what the thread that copies does alone, while several warps wait for its bytes."""
+    waits = [each for each in barriers.waits if each.block in turn]
+    thread = barriers.most.get(copy.use.offset, 0)
+    for wait in waits:
+        arrivals = [each for each in barriers.arrivals if wait.place is None or each.may_be_of(wait.place)]
+        if thread.bit_count() != 1 or any(barriers.most.get(each.use.offset) != thread for each in arrivals):
+            return False
+    readers = [barriers.fewest.get(each.use.offset, 0) for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
+    return not waits or functools.reduce(int.__or__, readers, 0).bit_count() > thread_values.WARP
+
+
+def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
+    """Return whether a loop repeats a copy to the same stage: always to one, or to the stages of a ring that it may go round."""
+    text, registers = barriers.function.text, barriers.paths.registers
+    address = _ADDRESS.search(text, copy.use.offset)
+    if address is None:
+        return False
+    total = barriers.addresses.of(address[0])
+    written = {name for name in total.terms if any(barriers.block_of(offset) in turn for *_, offset in registers.writes(name))}
+    if not written:
+        return True
+    ends = {way.predicate for number in turn for way in barriers.paths.ways[number] if way.predicate and way.after not in turn}
+    return all(map(barriers.addresses.values, written)) and not any(_is_limited(registers, predicate.lstrip(b"!")) for predicate in ends)
+
+
+def _is_limited(registers: Predicates, predicate: bytes) -> bool:
+    """Return whether a constant may decide how many rounds a loop has, by the predicate that ends it."""
+    seen, waiting = {predicate}, [predicate]
+    for name in waiting:
+        for opcode, _, operands, _ in registers.writes(name):
+            words = words_of(operands)
+            if opcode.startswith(_LIMITING) or (opcode.startswith(b"setp.") and any(map(literals.integer, words))):
+                return True
+            fresh = [word for word in words if word not in seen] if opcode.startswith(_COUNTING) else []
+            seen.update(fresh)
+            waiting += fresh
+    return False

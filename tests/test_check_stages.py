@@ -1,0 +1,105 @@
+"""Rings of mbarriers: arrivals are counted, parities change, and stages are filled after their readers are done."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxmma.check import arrival_counts, check, rule_examples, stages
+from ptxmma.check.rule import Rule
+
+_PARITY = "xor.b32 %r4, %r4, 1;"
+_ARRIVE = "mbarrier.arrive.shared.b64 _, [bars+8];"
+_FREE = "free: mbarrier.try_wait.parity.shared.b64 %p2, [bars+8], %r6; @!%p2 bra free;"
+_EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;"
+_COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bars];"
+_LEADER = "and.b32 %r9, %r2, 31; setp.eq.u32 %p4, %r9, 0; @%p4 "
+
+
+def ring(
+    count: str = "128",
+    limit: str = ".maxntid 160, 1, 1",
+    read: tuple[str, ...] = (_ARRIVE, _PARITY),
+    fill: tuple[str, ...] = (_FREE, _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"),
+    waited: str = "%r4",
+) -> list[str]:
+    """The rules that a kernel breaks: 128 threads read what thread 128 copies, in as many rounds as a parameter says."""
+    lines = (
+        *(".version 8.7", ".target sm_90a", ".address_size 64", f".visible .entry kernel(.param .u32 count) {limit}", "{"),
+        ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[2];",
+        "mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count];",
+        "mov.u32 %r5, 0; @%p5 bra made;",
+        f"mbarrier.init.shared.b64 [bars], 1; mbarrier.init.shared.b64 [bars+8], {count};",
+        "made: bar.sync 0; @%p1 bra filling; mov.u32 %r4, 0;",
+        f"read: full: mbarrier.try_wait.parity.shared.b64 %p2, [bars], {waited}; @!%p2 bra full; ld.shared.b32 %r10, [tile];",
+        *(*read, "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; st.global.b32 [%rd3], %r10; ret;"),
+        "filling: setp.ne.u32 %p6, %r2, 128; @%p6 bra done; mov.u32 %r6, 1;",
+        *("again:", *fill, "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;", "done: ret;", "}"),
+    )
+    return [each.rule for each in check("\n".join((*lines, ""))) if each.severity != "note"]
+
+
+@pytest.mark.parametrize("rule", [*arrival_counts.RULES.items(), *stages.RULES.items()], ids=lambda rule: rule[0])
+def test_the_examples_of_a_rule_break_it_and_mend_it(rule: tuple[str, Rule]) -> None:
+    name, texts = rule
+    assert [each.rule for each in check(rule_examples.module(texts.bad))] == [name]
+    assert not check(rule_examples.module(texts.good)).findings
+
+
+def test_a_right_ring_breaks_no_rule() -> None:
+    assert ring() == []
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "arrive", "found"),
+    [
+        ("4", ".maxntid 160, 1, 1", _LEADER + _ARRIVE, []),
+        ("128", ".maxntid 160, 1, 1", _LEADER + _ARRIVE, ["wrong-arrival-count"]),  # 4 come
+        ("4", ".maxntid 160, 1, 1", _ARRIVE, ["wrong-arrival-count"]),  # 128 come
+        ("256", ".reqntid 160, 1, 1", _ARRIVE, ["wrong-arrival-count"]),
+        ("256", ".reqntid 160, 1, 1", _ARRIVE.replace("]", "], 2"), []),
+        ("256", "", _ARRIVE, []),  # nothing says how many threads there are
+        ("%r3", ".reqntid 160, 1, 1", _ARRIVE, []),  # nor how many arrivals
+        ("256", ".reqntid 160, 1, 1", "mapa.shared::cluster.u32 %r9, %r1, 0;" + _ARRIVE, []),  # another thread block may arrive, too
+        ("128", ".maxntid 160, 1, 1", f"setp.eq.u32 %p4, %r3, 7; @%p4 {_ARRIVE}", []),
+    ],
+)
+def test_arrivals_are_counted_where_the_text_says_who_arrives(count: str, limit: str, arrive: str, found: list[str]) -> None:
+    assert ring(count, limit, (arrive, _PARITY)) == found
+
+
+def test_arrivals_of_several_rounds_may_complete_a_phase() -> None:
+    """A loop inside the loop, in which nothing waits: it may be executed twice for each phase."""
+    inner = ("mov.u32 %r11, 0;", "twice:", _ARRIVE, "add.u32 %r11, %r11, 1; setp.lt.u32 %p7, %r11, 2; @%p7 bra twice;", _PARITY)
+    assert ring("256", read=inner) == []
+
+
+@pytest.mark.parametrize("parity", ["0", "%r4"])
+def test_a_parity_that_never_changes_is_found(parity: str) -> None:
+    assert ring(read=(_ARRIVE,), waited=parity) == ["unchanged-parity"]
+
+
+def test_a_parity_of_the_producer_that_never_changes_is_found() -> None:
+    assert ring(fill=(_FREE, _EXPECT, _COPY)) == ["unchanged-parity"]
+
+
+def test_an_mbarrier_that_is_used_once_may_be_waited_for_in_a_loop() -> None:
+    """What copies brought before the loops is waited for in each round."""
+    once = f"{_EXPECT} {_COPY}"
+    text = f"setp.ne.u32 %p7, %r5, 0; @%p7 bra done; {once}"
+    assert ring(read=(_ARRIVE,), fill=(_FREE, text, "bra done;")) == []
+
+
+@pytest.mark.parametrize(
+    ("fill", "found"),
+    [
+        ((_EXPECT, _COPY), ["refilled-stage"]),
+        ((_EXPECT, _COPY, "bar.sync 1, 32;"), ["refilled-stage"]),  # of the threads that copy alone
+        ((_EXPECT, _COPY, "bar.sync 2, 160;"), []),
+        ((_EXPECT, _COPY, "ld.acquire.gpu.global.b32 %r12, [%rd3];"), []),
+        (("setp.lt.u32 %p8, %r5, 1; @%p8 bra on;", _FREE, "on:", _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"), []),
+        ((_EXPECT, _COPY.replace("[tile]", "[%r13]"), "add.u32 %r13, %r13, 128;"), []),  # another stage in each round
+    ],
+)
+def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...], found: list[str]) -> None:
+    read = ("bar.sync 2, 160;", _ARRIVE, _PARITY)
+    assert ring(read=read, fill=fill) == found
