@@ -22,7 +22,8 @@ def reported(*body: str, kind: str = ".visible .entry") -> list[tuple[str, int]]
     """The rule of each warning, and the line of the body that it is about, from 0."""
     head = [f".version 8.7\n.target sm_90a\n{kind} kernel()\n{{\n.reg .f32 %f<40>; .reg .b32 %r<40>; .reg .b64 %rd<9>;"]
     head += [".shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;"]
-    findings = check("\n".join([*head, *body, "ret;", "}"]))
+    ended = ["cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;", "ret;", "}"]
+    findings = check("\n".join([*head, *body, *ended]))
     return [(finding.rule, finding.line - 7) for finding in findings if finding.severity != "note"]
 
 

@@ -31,9 +31,12 @@ _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b
 _ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, %p6;"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
 _PUBLISH = "fence.mbarrier_init.release.cluster;"
+_MET = "barrier.cluster.arrive; barrier.cluster.wait;"
 _CLUSTER = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
 _SENT, _OTHER = (_STORE, _FENCE, _OUT, "cp.async.bulk.commit_group;"), _OUT.replace("[tile]", "[tile+128]")
 _READ_ALL, _SENT_OTHER = "cp.async.bulk.wait_group.read 0;", (_STORE, _FENCE, _OTHER, "cp.async.bulk.commit_group;")
+_ENTERED = "mov.u32 %r12, tile; mapa.shared::cluster.u32 %r11, %r12, 1;"
+_THERE = "st.shared::cluster.b32 [%r11], %r0;"
 _READ_FIRST = "cp.async.bulk.wait_group.read 1;"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
 KERNELS = {
@@ -79,11 +82,6 @@ KERNELS = {
         "missing-proxy-fence",
         (_STORE, "fence.proxy.async.global;", _OUT, _READ),
         (_STORE, "fence.proxy.async;", _OUT, _READ),
-    ),
-    "a fence after the barrier, in the thread that copies": (
-        "missing-proxy-fence",
-        (_FIRST, _MATRIX, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, "on:"),
-        (_FIRST, _MATRIX, _FENCE, "bar.sync 0;", "@%p3 bra on;", _OUT, "on:"),
     ),
     "a tensor map that is not acquired": (
         "stale-tensor-map",
@@ -141,6 +139,43 @@ KERNELS = {
         (*_SENT[:3], _READ_ALL, *_SENT, _READ_ALL),
         (*_SENT, _READ_ALL, *_SENT, _READ_ALL),
     ),
+    "a bulk copy that belongs to no group": ("unfinished-copy", (*_SENT[:3], _READ_ALL, "ret;"), (*_SENT, _READ_ALL, "ret;")),
+    "a bulk copy that is waited for on one path": (
+        "unfinished-copy",
+        (_COUNT, *_SENT, "@%p2 bra on;", _READ_ALL, "on: ret;"),
+        (_COUNT, "@%p2 bra on;", *_SENT, _READ_ALL, "on: ret;"),
+    ),
+    "a wait at the end that lets one copy go on": (
+        "unfinished-copy",
+        (*_SENT, *_SENT_OTHER, _READ_FIRST, "ret;"),
+        (*_SENT, *_SENT_OTHER, _READ_FIRST, _READ_ALL, "ret;"),
+    ),
+    "a flag after the source is free": (
+        "incomplete-result",
+        (*_SENT, _READ_ALL, "fence.acq_rel.gpu;", "red.relaxed.gpu.global.add.u32 [%rd3], 1;"),
+        (*_SENT, "cp.async.bulk.wait_group 0;", "fence.acq_rel.gpu;", "red.relaxed.gpu.global.add.u32 [%rd3], 1;"),
+    ),
+    "a flag of the device in an unfinished round": (
+        "incomplete-result",
+        (_COUNT, "loop:", *_SENT, _READ_ALL, "st.release.gpu.global.u32 [%rd3], 1;", "@%p2 bra loop;"),
+        (_COUNT, "loop:", *_SENT, _READ_ALL, "st.release.cluster.global.u32 [%rd3], 1;", "@%p2 bra loop;"),
+    ),
+    "a store to a block that may not have started": ("absent-block", (_ENTERED, _THERE, _MET), (_ENTERED, _MET, _THERE, _MET)),
+    "a generic store to a block that may not have started": (
+        "absent-block",
+        ("mov.u64 %rd2, tile; mapa.u64 %rd3, %rd2, 1;", "st.b32 [%rd3], %r0;", _MET),
+        ("mov.u64 %rd2, tile; mapa.u64 %rd3, %rd2, 1;", _MET, "st.b32 [%rd3], %r0;", _MET),
+    ),
+    "a load from a block that may have ended": (
+        "absent-block",
+        (_COUNT, _MET, _ENTERED, "ld.shared::cluster.b32 %r0, [%r11];", f"@!%p2 {_MET}"),
+        (_COUNT, _MET, _ENTERED, "@!%p2 ld.shared::cluster.b32 %r0, [%r11];", _MET),
+    ),
+    "an arrival at a block after a barrier of its own": (
+        "absent-block",
+        (_ENTERED, "bar.sync 0;", "mbarrier.arrive.shared::cluster.b64 _, [%r11];", _MET),
+        (_ENTERED, _MET, "mbarrier.arrive.shared::cluster.b64 _, [%r11];"),
+    ),
     "an mbarrier that the cluster does not see": (
         "unpublished-barrier",
         (_FIRST, "@%p3 bra on;", _INIT, "on:", _CLUSTER, _ARRIVE),
@@ -150,9 +185,10 @@ KERNELS = {
 
 
 def rules(*lines: str) -> list[str]:
-    """The rules that a kernel breaks; its mbarriers are used at its end."""
+    """The rules that a kernel breaks; its mbarriers are used at its end, and its bulk copies are waited for."""
     used = ("bar.sync 0;", _ARRIVE, _POLL.replace("poll", "last")) if any("mbarrier.init" in line for line in lines) else ()
-    return [each.rule for each in check(_HEAD + "\n".join((*lines, *used, _READ, "ret;", "}", ""))) if each.severity != "note"]
+    ended = ("cp.async.bulk.commit_group;", _READ_ALL) if any("bulk_group" in line for line in lines) else ()
+    return [each.rule for each in check(_HEAD + "\n".join((*lines, *used, *ended, _READ, "ret;", "}", ""))) if each.severity != "note"]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -189,10 +225,22 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_STORE, "bar.sync 0;", _FENCE, _OUT),  # the thread that copies may have stored alone
         (_MATRIX, "bar.sync 0;", _FENCE, "bar.sync 0;", _OUT),
         (_COPY, _COMMIT, _READ, "call.uni wait;"),
+        (*_SENT, _READ_ALL, "st.global.b32 [%rd3], %r0;", "fence.acq_rel.gpu;"),  # it may tell of what it has stored
+        (_ENTERED, _THERE),  # the kernel may run without clusters
+        (_MET, _ENTERED, _THERE, "st.release.cluster.shared::cluster.b32 [%r11], 1;"),  # the other block may wait for it
     ],
 )
 def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
     assert rules(*lines) == []
+
+
+def test_a_fence_after_the_barrier_is_a_note() -> None:
+    late = (_FIRST, _MATRIX, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, _SENT[3], _READ_ALL, "on: ret;")
+    early = (_FIRST, _MATRIX, _FENCE, "bar.sync 0;", "@%p3 bra on;", _OUT, _SENT[3], _READ_ALL, "on: ret;")
+    found = [
+        [each for each in check(_HEAD + "\n".join((*lines, "}", ""))) if each.rule == "missing-proxy-fence"] for lines in (late, early)
+    ]
+    assert [[each.severity for each in each_kernel] for each_kernel in found] == [["note"], []]
 
 
 def test_a_finding_names_the_path() -> None:

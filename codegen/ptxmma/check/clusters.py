@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ptxmma.ptx.statements import Function, Statement
 
 _COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n        [tile], [%rd0], 64, [bar], {};"
+_MET = "barrier.cluster.arrive;\n    barrier.cluster.wait;"
 
 RULES: Mapping[str, Rule] = {
     "outside-cluster": Rule(
@@ -28,8 +29,8 @@ RULES: Mapping[str, Rule] = {
         "What is sent to a thread block that does not exist goes to undefined places. With a mask of 0 nothing is sent, and an mbarrier "
         "that expects the bytes never completes. Judged are constants, against .reqnctapercluster or .maxclusterrank.",
         "Set the bits of the ranks from 0 to the number of thread blocks in the cluster, less one.",
-        examples.cluster_kernel(_COPY.format(4)),
-        examples.cluster_kernel(_COPY.format(3)),
+        examples.cluster_kernel(_MET, _COPY.format(4)),
+        examples.cluster_kernel(_MET, _COPY.format(3)),
     ),
 }
 

@@ -94,7 +94,11 @@ class Executions:
         self._both = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.both]
         self._once = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.once]
         families = {family for protocol in spec.protocols for family in protocol.families}
-        self.words = {each.start for each in spec.instructions if each.family in families and any(fact.over for fact in each.uniform)}
+        together = [each for each in spec.instructions if any(fact.over for fact in each.uniform)]
+        self._asking = {each.start for each in together if each.family in families}
+        named = {word for protocol in spec.protocols for life in protocol.lifecycles for each in life.transitions for word in each.on}
+        issued = {word.encode() for issuer in (*self._once, *self._both) for word in issuer.instructions}
+        self.words = {*self._asking, *issued, *(each.start for each in together if each.name in named)}
         self._over = functools.lru_cache(maxsize=1 << 10)(self._uniform)
 
     def of_kernel(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
@@ -112,7 +116,7 @@ class Executions:
         if b"%tid.y" in text or b"%tid.z" in text:
             return
         yield from self._repeated(function, paths)
-        if any(word in text for word in self.words) and (thread_values.INDEX in text or b"elect.sync" in text):
+        if any(word in text for word in self._asking) and (thread_values.INDEX in text or b"elect.sync" in text):
             count = thread_values.threads_of(text)
             yield from self._partial(text, paths.reached(paths.registers.masks(thread_values.INDEX, count).threads), count)
 

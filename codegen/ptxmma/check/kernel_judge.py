@@ -10,7 +10,7 @@ from ptxmma.check.clusters import Clusters
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.executions import Executions
-from ptxmma.check.kernel_paths import KernelPaths, words_of
+from ptxmma.check.kernel_paths import KernelPaths
 from ptxmma.check.phases import PhaseJudge
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.register_pools import RegisterPools
@@ -47,8 +47,7 @@ class KernelJudge:
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
         self._phases = PhaseJudge(protocols)
-        words = words_of(life for protocol in protocols for life in protocol.lifecycles)
-        self._words = tuple(sorted({*words, *self._executions.words}))
+        self._lifecycles = [life for protocol in protocols for life in protocol.lifecycles]
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -66,7 +65,7 @@ class KernelJudge:
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
         registers = Predicates(function.text)
-        paths = KernelPaths(function.text, self._words, registers)
+        paths = KernelPaths(function.text, self._lifecycles, self._executions.words, registers)
         if not function.module.debug:
             addresses = Addresses(function.text, registers)
             yield from self._orders.of_kernel(function, paths, addresses)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,7 +123,8 @@ class KernelPaths:
 
     Args:
         text: the kernel's text.
-        words: the first words of the opcodes that lifecycles name.
+        lifecycles: the lifecycles that may be asked for.
+        words: the first words of further opcodes.
         registers: the kernel's registers.
 
     Attributes:
@@ -131,14 +132,36 @@ class KernelPaths:
         unfollowed: the names of the lifecycles that were asked for and are not followed.
     """
 
-    def __init__(self, text: bytes, words: tuple[bytes, ...], registers: Predicates) -> None:
+    def __init__(self, text: bytes, lifecycles: Iterable[Lifecycle], words: Set[bytes], registers: Predicates) -> None:
         self._text, self._words, self.registers = text, words, registers
+        self._has: Callable[[str], bool] = functools.cache(lambda word: word.encode() in text)  # several lifecycles ask for the same ones
+        self._lifecycles = lifecycles
         self.unfollowed: set[str] = set()
 
     @functools.cached_property
     def blocks(self) -> list[Blocked]:
         """The kernel's blocks, with the instructions that lifecycles name."""
-        return blocks(Outline(self._text, Asynchronous({}, others=self._words)))
+        words = {*self._words, *(word.encode() for each in self._transitions for word in each.on)} - {EXIT}
+        return blocks(Outline(self._text, Asynchronous({}, others=tuple(sorted(words)), counts=self._counts)))
+
+    @functools.cached_property
+    def _transitions(self) -> list[Transition]:
+        """The transitions of the lifecycles that may begin."""
+        return [each for life in self._lifecycles if self.may_begin(life) for each in life.transitions]
+
+    def may_begin(self, life: Lifecycle) -> bool:
+        """Return whether a lifecycle counts here: an instruction leads from its first state, and one is wrong in some state."""
+        parts = ([each for each in life.transitions if life.start in each.states], [each for each in life.transitions if each.rule])
+        return all(map(self._has, life.where)) and all(any(map(self.has, part)) for part in parts)
+
+    def has(self, transition: Transition) -> bool:
+        """Return whether the kernel has an instruction of a transition, with its modifiers anywhere."""
+        named = any(map(self._has, transition.on)) or EXIT.decode() in transition.on
+        return named and all(map(self._has, transition.modifiers))
+
+    def _counts(self, opcode: bytes) -> bool:
+        """Return whether an instruction is one of the words, or makes a transition in some state."""
+        return any(starts(opcode, word) for word in self._words) or any(is_made(each, opcode) for each in self._transitions)
 
     @functools.cached_property
     def ways(self) -> list[list[Way]]:
@@ -293,11 +316,7 @@ class _Machine:
         """The transitions that an instruction makes in any state."""
         found = self._transitions.get(opcode)
         if found is None:
-            found = self._transitions[opcode] = [
-                each
-                for each in self.life.transitions
-                if is_named(each, opcode) and not any(has_modifier(opcode, name) for name in each.without)
-            ]
+            found = self._transitions[opcode] = [each for each in self.life.transitions if is_made(each, opcode)]
         return found
 
     def made(self, state: str, opcode: bytes) -> list[Transition]:
@@ -503,7 +522,8 @@ class _Walk:
             return False
         key = at.offset, transition.rule
         if path.certain:
-            self._found.setdefault(key, fault)
+            if key not in self._found or self._found[key].wrong.advice:
+                self._found[key] = fault
         else:
             self._doubtful.append((key, fault, common(path.conditions)))
         return True
@@ -544,11 +564,6 @@ class _Walk:
                 if after >= 0 and going & ~entered.get(after, 0):
                     entered[after] = entered.get(after, 0) | going
                     waiting.append(after)
-
-
-def words_of(lifecycles: Iterable[Lifecycle]) -> tuple[bytes, ...]:
-    """The first words of the opcodes that some lifecycles name."""
-    return tuple(sorted({word.encode() for life in lifecycles for each in life.transitions for word in each.on} - {EXIT}))
 
 
 def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
@@ -615,6 +630,11 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], r
         if closes or len({reached[way.after] for way in ways[number]}) == 1:
             deciding[number] = [Way(way.after, b"", way.offset) for way in ways[number]]
     return deciding
+
+
+def is_made(each: Transition, opcode: bytes) -> bool:
+    """Return whether an instruction makes a transition in any of its states."""
+    return is_named(each, opcode) and not any(has_modifier(opcode, name) for name in each.without)
 
 
 def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:

@@ -147,7 +147,8 @@ def remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
         token = Token(opcode, place)
     earlier = ", ".join(f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
-    return Remark(token, "warning", wrong.rule, f"{wrong.text}{': ' if earlier else ''}{earlier}{path} (PTX ISA {wrong.source})"), opcode
+    message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path} (PTX ISA {wrong.source})"
+    return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message), opcode
 
 
 def _name(opcode: bytes) -> str:

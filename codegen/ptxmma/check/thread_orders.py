@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ptxmma.check.kernel_paths import KernelPaths
     from ptxmma.check.remarks import Remark
-    from ptxmma.model import Lifecycle, Protocol, Transition
+    from ptxmma.model import Lifecycle, Protocol
     from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
 
@@ -34,11 +34,38 @@ _PUBLISH = "fence.proxy.tensormap::generic.release.gpu;"
 _ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"
 _RESULT = "st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 16;"
 _SENT, _READ = f"{_RESULT}\ncp.async.bulk.commit_group;", "cp.async.bulk.wait_group.read 0;"
+_TOLD, _COMPLETE = "fence.acq_rel.gpu;\nred.relaxed.gpu.global.add.u32 [%rd1], 1;", "cp.async.bulk.wait_group 0;"
+_REACH = "mov.u32 %r2, tile;\nmapa.shared::cluster.u32 %r1, %r2, 1;\nld.shared::cluster.b32 %r0, [%r1];"
+_MET = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
 _TENSOR_COPY = "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r0}];"
 _POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p2, [tile], 0;\n@!%p2 bra poll;"
 _FIRST = ".reg .pred %p<3>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;"
 
 RULES: Mapping[str, Rule] = {
+    "absent-block": Rule(
+        "The thread blocks of a cluster meet before one reaches the shared memory of another, and the other waits for the last access.",
+        "A thread block that has not started has no shared memory and no mbarriers yet; one that has ended has them no more. The access "
+        "goes to undefined places, or the kernel fails. bar.sync is a barrier of one thread block.",
+        "Execute barrier.cluster.arrive and barrier.cluster.wait in all threads before the first access, and again after the last one.",
+        f"{_REACH}\n{_MET}",
+        f"{_MET}\n{_REACH}\n{_MET}",
+    ),
+    "incomplete-result": Rule(
+        "A thread tells other thread blocks of results after the bulk copies that write them are complete.",
+        "After cp.async.bulk.wait_group.read the sources may be written again, but the copies may still write to global memory. A thread "
+        "that hears of the results may read what was there before.",
+        "Write cp.async.bulk.wait_group, without .read, before the fence and the flag or counter that tells.",
+        f"{_SENT}\n{_READ}\n{_TOLD}",
+        f"{_SENT}\n{_COMPLETE}\n{_TOLD}",
+    ),
+    "unfinished-copy": Rule(
+        "A thread waits for its bulk copies out of shared memory before it ends.",
+        "Another thread block may get the shared memory when this one ends, while a copy still reads it. A wait covers groups: a copy "
+        "without cp.async.bulk.commit_group after it belongs to none.",
+        "Write cp.async.bulk.commit_group after the last copy, and cp.async.bulk.wait_group.read 0 before the end, in the same thread.",
+        f"{_RESULT}\n{_READ}",
+        f"{_SENT}\n{_READ}",
+    ),
     "unwaited-copy": Rule(
         "A thread waits for its copies with cp.async before it reads what they bring.",
         "Copies are asynchronous. Before a wait that covers their group, what is read is what was in shared memory before.",
@@ -111,7 +138,8 @@ class ThreadOrders:
         text = function.text
         if not text.startswith(b".entry"):
             return
-        followed = [life for life in self._lifecycles if _concerns(life, text) and (life.each or not ends_before_branches(life, text))]
+        concerning = [life for life in self._lifecycles if _concerns(life, paths, text)]
+        followed = [life for life in concerning if life.each or not ends_before_branches(life, text)]
         if not followed or calls_others(text):
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
@@ -133,17 +161,12 @@ def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Pl
     return {offset: place for offset, place in known if not any(other is None or other.meets(place) for other in vague)}
 
 
-def _concerns(life: Lifecycle, text: bytes) -> bool:
+def _concerns(life: Lifecycle, paths: KernelPaths, text: bytes) -> bool:
     """Return whether a kernel has what a lifecycle is about, and no other rule judges that it lacks a step."""
     begins = [*itertools.takewhile(lambda each: life.start in each.states, life.transitions)]
     others = life.transitions[len(begins) :]
-    if not any(_occurs(each, text) for each in begins):
+    if not paths.may_begin(life) or not any(map(paths.has, begins)):
         return False
-    if not life.each and not all(_occurs(each, text) for each in others if each.to == life.start):
+    if not life.each and not all(paths.has(each) for each in others if each.to == life.start):
         return False
-    return any(_occurs(each, text) for each in others if each.rule) and not (life.alone and _BULK_IN.search(text))
-
-
-def _occurs(transition: Transition, text: bytes) -> bool:
-    named = any(word.encode() in text for word in transition.on)
-    return named and all(modifier.encode() in text for modifier in transition.modifiers)
+    return not (life.alone and _BULK_IN.search(text))

@@ -71,6 +71,7 @@ class Transition(Entry, frozen=True, kw_only=True):
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
     of_all: bool = False  # whether it concerns every object, where each has a state of its own; otherwise the one that it names
     rule: Name = ""  # the rule of the checker that the instructions break
+    advice: bool = False  # whether that is only a note: others write it so, and the manual does not rule it out
     text: Text
     source: Source
 
@@ -82,6 +83,7 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     each: bool = False  # whether each object has a state of its own, which the last operand in brackets names
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
+    where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)
     start: Name
     transitions: Annotated[tuple[Transition, ...], SOME]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx.block_scopes import BlockScopes
@@ -32,6 +32,7 @@ class Asynchronous(NamedTuple):
             ``"accumulator"`` or ``"fragment"``, by the number of the operand.
         fence, commit, wait: the start of the other instructions' opcodes; empty without one.
         others: the starts of further opcodes, whose operands are not read.
+        counts: whether one of these opcodes matters.
     """
 
     issues: Mapping[bytes, Mapping[int, str]]
@@ -39,6 +40,7 @@ class Asynchronous(NamedTuple):
     commit: bytes = b""
     wait: bytes = b""
     others: tuple[bytes, ...] = ()
+    counts: Callable[[bytes], bool] = lambda _: True
 
     @property
     def words(self) -> tuple[bytes, ...]:

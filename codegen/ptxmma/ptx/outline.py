@@ -144,7 +144,7 @@ class Outline:
             self.issues.append(Issue(start, opcode, listed))
             names = self._names(listed, self._roles[opcode], scope)
             self.marks.append(Ordered(begin, end + 1, Event(kind, start, bool(predicate), opcode, *names)))
-        elif kind != "call" or may_do_anything(operands):
+        elif kind and (kind != "call" or may_do_anything(operands)):
             number = operands.strip()
             pending = int(number) if kind == "wait" and number.isdigit() else 0
             self.marks.append(Ordered(begin, end + 1, Event(kind, start, bool(predicate), opcode, pending=pending)))
@@ -155,7 +155,7 @@ class Outline:
         return end if end >= 0 else len(self.text)
 
     def _kind(self, opcode: bytes) -> str:
-        """The kind of an instruction: "branch", or the kind of an event."""
+        """The kind of an instruction: "branch", or the kind of an event; empty if it does not matter."""
         name = opcode.partition(b".")[0]
         for issued, roles in self._opcodes.issues.items():
             if starts(opcode, issued):
@@ -164,7 +164,8 @@ class Outline:
         if name in _ENDS or name in (b"bra", b"brx"):
             return "branch"
         known = {"fence": self._opcodes.fence, "commit": self._opcodes.commit, "wait": self._opcodes.wait, "call": b"call"}
-        return next((kind for kind, start in known.items() if starts(opcode, start)), "access")
+        kind = next((kind for kind, start in known.items() if starts(opcode, start)), "")
+        return kind or ("access" if self._opcodes.counts(opcode) else "")
 
     def _names(self, operands: Iterable[bytes], roles: Mapping[int, str], scope: int) -> tuple[Sequence[bytes], Sequence[bytes]]:
         """The accumulators and the other registers in the lists of an asynchronous instruction."""

@@ -131,8 +131,8 @@ PAIRS: Sequence[Pair] = (
     Pair(
         "rank_beyond_the_cluster",
         "outside-cluster",
-        ("mapa.shared::cluster.u32 %r5, %r1, 2;\nst.shared::cluster.u32 [%r5], %r3;", _CLUSTER_END),
-        ("mapa.shared::cluster.u32 %r5, %r1, 1;\nst.shared::cluster.u32 [%r5], %r3;", _CLUSTER_END),
+        (_CLUSTER_END, "mapa.shared::cluster.u32 %r5, %r1, 2;\nst.shared::cluster.u32 [%r5], %r3;", _CLUSTER_END),
+        (_CLUSTER_END, "mapa.shared::cluster.u32 %r5, %r1, 1;\nst.shared::cluster.u32 [%r5], %r3;", _CLUSTER_END),
         ".reqntid 128\n.reqnctapercluster 2, 1, 1",
     ),
     Pair(

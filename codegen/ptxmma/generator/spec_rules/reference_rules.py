@@ -293,8 +293,9 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
             at = ("protocols", number, "lifecycles", index, "transitions", place)
             yield from context.known("state", each.states, known_states, *at, "states")
             yield from context.known("instruction", each.on, known, *at, "on")
-            yield from _known_modifiers(context, each.on, each.modifiers, (*at, "modifiers"))
-            yield from _known_modifiers(context, each.on, each.without, (*at, "without"))
+            described = [name for name in each.on if name not in protocol.others]
+            yield from _known_modifiers(context, described, each.modifiers, (*at, "modifiers"))
+            yield from _known_modifiers(context, described, each.without, (*at, "without"))
             if bool(each.to) == bool(each.rule):
                 yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")
             adds = any(other.adds > 0 for other in life.transitions)
