@@ -46,6 +46,24 @@ def test_what_keeps_its_meaning_is_mended(tmp_path: Path, before: str, after: st
     assert mended(tmp_path, before) == after
 
 
+_OPERANDS = "{%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("mma.sync.aligned.m16n8k16.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k16.row.f32.bf16.bf16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m8n8k4.f32.f16.f16.f32", ""),  # rows and columns are a choice there
+        ("mma.sync.aligned.m16n8k16.col.f32.f16.f16.row.f32", ""),  # an order of its own
+        ("mma.sync.aligned.m16n8k16.f32", ""),  # several have other types
+    ],
+)
+def test_missing_modifiers_are_added_where_one_instruction_has_them(tmp_path: Path, before: str, after: str) -> None:
+    assert mended(tmp_path, f"{before} {_OPERANDS}") == f"{after or before} {_OPERANDS}"
+
+
 def test_what_the_author_must_know_needs_an_option(tmp_path: Path) -> None:
     assert mended(tmp_path, f"{_SPARSE}, %r4, 0;", "--unsafe-fixes") == f"{_SPARSE.replace('.sp.', '.sp::ordered_metadata.')}, %r4, 0;"
 

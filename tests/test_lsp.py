@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from ptxmma.catalog.instructions import catalog
 from ptxmma.catalog.instructions.continuations import continuations
-from ptxmma.cli.lsp import command
 
 pytest.importorskip("pygls")
 
@@ -44,8 +42,11 @@ class Client:
         self.tell("initialized", {})
 
     def send(self, body: bytes) -> None:
+        self.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    def write(self, data: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def _message(self, **fields: Any) -> None:
@@ -267,6 +268,36 @@ def test_configuration_is_read_below_the_folder_alone(tmp_path: Path) -> None:
         assert client.end() == 0
 
 
+def test_a_project_names_the_target_of_code_that_declares_none(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "ptxmma.toml").write_text('[lsp]\ntarget = "V100"\n', encoding="utf-8")
+    text = _asm("c++", "mma.sync.aligned.")
+    line = text.split("\n")[2]
+    column = len(line[: line.index(" {%0")].encode("utf-16-le")) // 2
+    for name, shapes in (("inner/k.cu", ["m8n8k4"]), ("k.cu", ["m16n8k16", "m16n8k8"])):
+        client.open(name, text)
+        offered = [item["label"] for item in client.at("completion", name, 2, column)["items"]]
+        assert (offered == shapes) if name.startswith("inner") else ({*shapes} <= {*offered})
+    client.open("inner/l.cu", _asm("c++", _MMA))
+    assert "target" in {finding["code"] for finding in client.findings(client.uri("inner/l.cu"))}
+    (tmp_path / "inner" / "ptxmma.toml").write_text('[lsp]\ntarget = "sm_1"\n', encoding="utf-8")
+    assert "unknown target 'sm_1'" in client.at("completion", "inner/k.cu", 2, column)["message"]
+
+
+def test_an_opcode_goes_on_in_the_next_literal(client: Client) -> None:
+    lines = [
+        'asm volatile("{\\n\\t"',
+        '             "mma.sync.aligned."',
+        '             "m16n8k16.row.col.f32.bf16."',
+        '             "b");',
+    ]
+    client.open("k.cu", "void f() {\n" + "\n".join(lines) + "\n}\n")
+    offered = client.at("completion", "k.cu", 4, len('             "b'))["items"]
+    assert [item["label"] for item in offered] == ["bf16"]
+    assert offered[0]["textEdit"]["range"]["start"] == {"line": 4, "character": len('             "')}
+    assert "m16n8k16" in {item["label"] for item in client.at("completion", "k.cu", 3, len('             "'))["items"]}
+
+
 def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tmp_path: Path) -> None:
     (tmp_path / "secret.ptx").write_text(f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n", encoding="utf-8")
     client.open("k.ptx", f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n")
@@ -281,6 +312,8 @@ def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tm
         assert client.at("completion", "k.ptx", line, character)["items"] == []
     for body in (b"{broken", b"[]", b"\x00\x01", b"null", b"\xff\xfe", b'"text"', b'{"jsonrpc": "1.0"}', b'{"id": 1}'):
         client.send(body)
+    for header in (b"Content-Length: abc", b"Content-Length: -1", b"Content-Length:", b"Content-Type: text"):
+        client.write(header + b'\r\n\r\n{"jsonrpc": "2.0", "id": 99, "method": "shutdown"}')
     wrong = {"textDocument": {"uri": client.uri("k.ptx")}, "position": {"line": -1, "character": "x"}}
     assert client.ask("textDocument/hover", wrong)["error"]["code"] == -32602
     client.tell("textDocument/didChange", {"textDocument": {"uri": "file:///x", "version": 2}, "contentChanges": [{"text": ""}]})
@@ -297,14 +330,18 @@ def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tm
     assert client.end() == 0
 
 
-def test_the_configurations_of_editors_start_the_server(root: Path) -> None:
+def test_the_configurations_of_editors_start_the_server(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "editors.rst").read_text(encoding="utf-8")
     blocks = re.findall(r"code-block:: (json|lua|toml|elisp)\n.*?\n\n(.*?)\n(?=\S|\Z)", page, re.S)
     started = [re.findall(r'"([^"]+)"', line) for _, block in blocks for line in block.splitlines() if '"lsp"' in line]
-    assert len(started) == len(blocks) == 4
-    context = click.Context(command)
-    for words in started:
-        command.make_parser(context).parse_args(words[words.index("lsp") + 1 :])
+    assert len(started) == 4
+    for options in dict.fromkeys(tuple(words[words.index("lsp") + 1 :]) for words in started):
+        client = Client(tmp_path, *options)
+        with client.process:
+            client.open("k.ptx", f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n", "ptx")
+            assert "sum over k" in client.at("hover", "k.ptx", 7, 12)["contents"]["value"]
+            assert client.end() == 0
+    assert sum('target = "sm_90a"' in block for _, block in blocks) == 1
 
 
 def test_every_continuation_leads_to_an_instruction() -> None:

@@ -45,7 +45,8 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     requests: list[tuple[str, dict[str, Any]]] = [
         ("show", {"instruction": "m16n8k8 tf32"}),
         ("layout", {"instruction": "m16n8k16 f16", "operand": "a", "row": 9, "col": 3, "json": True}),
-        ("layout", {"instruction": "m16n8k16 f16", "operand": "d", "as": "m16n8k16 f16"}),
+        ("convert", {"instruction": "m16n8k16 f16", "operand": "d", "as": "m16n8k16 f16", "as_operand": "a"}),
+        ("resolve", {"instruction": "nvfp4 rtx5090"}),
         ("explain", {"code": "C7510"}),
         ("targets", {"target": "rtx5090"}),
         ("list", {"pattern": "m16n8k8", "documented": False, "target": "sm_80"}),
@@ -62,6 +63,9 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["show", "m16n8k8 tf32"])
     assert texts[0] == shown.stderr + shown.stdout
     assert '"lane": 5' in texts[1]
+    converted = ["layout", "m16n8k16 f16", "--operand", "d", "--as", "m16n8k16 f16", "--as-operand", "a"]
+    assert texts[2] == CliRunner().invoke(main, converted).output
+    assert texts[3].endswith(f"\n{QUESTIONS['instructions']['nvfp4 rtx5090']}\n")
     assert all("register-count" in text for text in texts[-2:])
     assert f"{tmp_path / 'kernel.ptx'}:1:74: error: a must be" in texts[-1]
 
@@ -95,6 +99,8 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("show", {"instruction": {"a": 1}}, "must be a text"),
         ("show", {"instruction": "--help"}, "--help"),
         ("show", {}, "Missing argument 'INSTRUCTION'"),
+        ("convert", {"instruction": "m16n8k16 f16", "operand": "d"}, "give as"),
+        ("layout", {"instruction": "m16n8k16 f16", "as": "m16n8k16 f16"}, "unknown parameter 'as'"),
         ("layout", {"instruction": "m16n8k8 tf32", "operand": "a", "row": 99, "col": 0}, "row"),
         ("generate", {"out": "/"}, "unknown tool 'generate'"),
     ]

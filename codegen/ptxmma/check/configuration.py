@@ -99,6 +99,18 @@ def _matches(file: str, pattern: str, root: Path) -> bool:
     return fnmatch.fnmatch(relative, pattern) or fnmatch.fnmatch(path.name, pattern)
 
 
+class Undeclared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table ``lsp``: what the language server takes for code that declares none.
+
+    Attributes:
+        target: a target by any of its names, ``"sm_90a"`` or ``"H100"``; empty for the server's own.
+        ptx: a version of PTX ISA, ``"8.0"``; empty for the server's own.
+    """
+
+    target: str = ""
+    ptx: str = ""
+
+
 class ConfigurationError(ValueError):
     """The configuration cannot be used; the message names the file."""
 
@@ -109,16 +121,19 @@ class Configuration(NamedTuple):
     Attributes:
         selection: the findings that are reported.
         root: the folder of the file, to which its patterns are relative.
+        code: the target and the version of code that declares none.
     """
 
     selection: Selection
     root: Path
+    code: Undeclared = Undeclared()
 
 
 class _Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The part of a file that is for this project."""
 
     check: Selection = msgspec.field(default_factory=Selection)
+    lsp: Undeclared = Undeclared()
 
 
 class _Tools(msgspec.Struct, frozen=True):
@@ -147,7 +162,7 @@ def configuration(folder: Path, within: Path | None = None) -> Configuration:
             if within is not None and not file.resolve().is_relative_to(within):
                 continue
             if file.is_file() and (tool := _read(file)) is not None:
-                return Configuration(tool.check, place)
+                return Configuration(tool.check, place, tool.lsp)
     return Configuration(Selection(), folder)
 
 

@@ -64,12 +64,14 @@ class Diagnosis(NamedTuple):
         message: the fault in words, with the closest legal spelling.
         token: the modifier that is wrong, ``""`` for the whole.
         cause: the reason that instructions with the same wrong target or version share; ``""`` where the opcode is wrong.
+        mended: the only opcode that adds so few modifiers; ``""`` where several do, or none.
     """
 
     rule: str
     message: str
     token: str = ""
     cause: str = ""
+    mended: str = ""
 
 
 class Diagnoses:
@@ -132,7 +134,21 @@ class Diagnoses:
             return Diagnosis("unknown-instruction", f"no such instruction: {opcode} must come first; {proposed}")
         reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
         message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
-        return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "")
+        mended = close.canonical if missing and not wrong and self._only(spelling, close) else ""
+        return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "", mended=mended)
+
+    def _only(self, spelling: str, close: Instruction) -> bool:
+        """Return whether a spelling lacks modifiers of one instruction, and more of any other."""
+
+        def lacks(each: Instruction) -> bool:
+            left = iter(each.canonical.split("."))
+            return all(token in left for token in spelling.split("."))
+
+        few = close.canonical.count(".")
+        return lacks(close) and not any(
+            each is not close and each.canonical.count(".") <= few and lacks(each)
+            for each in self._catalog.all(lambda entry: close.canonical.startswith(f"{entry.syntax.partition('.')[0]}."))
+        )
 
     def _hints_at(self, token: str) -> bool:
         """Return whether a token is a hint, or a slip in one."""

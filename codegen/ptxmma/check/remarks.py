@@ -119,7 +119,7 @@ def of_opcode(opcode: Token, diagnosis: Diagnosis) -> Remark:
     token = diagnosis.token.encode()
     at = opcode.text.find(b"." + token) + 1 if token else 0
     place = Token(token, opcode.offset + at) if at else opcode
-    return Remark(place, "error", diagnosis.rule, diagnosis.message, cause=diagnosis.cause)
+    return Remark(place, "error", diagnosis.rule, diagnosis.message, diagnosis.mended, cause=diagnosis.cause)
 
 
 def place_of(function: Function, statement: Statement, fault: Fault) -> Token:

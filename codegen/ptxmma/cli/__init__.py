@@ -33,8 +33,8 @@ _EXTRAS = {
 _OBJECTS = 100_000
 #: In the order in which ``--help`` shows them.
 VERBS = (
-    "list", "show", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "ring", "export", "diff",
-    "generate", "validate", "lsp", "mcp", "skill",
+    "list", "show", "resolve", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "ring", "export",
+    "diff", "generate", "validate", "lsp", "mcp", "skill",
 )  # fmt: skip
 
 

@@ -46,6 +46,15 @@ class Shown(Description):
     computes: str
 
 
+class Resolved(TypedDict):
+    """``resolve``: the instruction that words mean, the sizes and types that they say of a product, and what else they may mean."""
+
+    instruction: str
+    product: dict[str, str | int]
+    reasons: list[str]
+    others: list[str]
+
+
 class ListedTarget(TypedDict):
     """A line of ``targets`` without a target."""
 
@@ -382,6 +391,7 @@ class Ring(TypedDict):
 ANSWERS: dict[str, tuple[Any, ...]] = {
     "list": (list[LineFacts],),
     "show": (Shown, FamilySummary, list[FamilySummary]),
+    "resolve": (Resolved,),
     "targets": (TargetSummary, list[ListedTarget]),
     "explain": (Explained, ExplainedSwizzle),
     "diff": (Changes,),

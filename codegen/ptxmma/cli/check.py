@@ -141,7 +141,7 @@ def _configured(select: tuple[str, ...], ignore: tuple[str, ...], severity: Seve
     from ptxmma.check.configuration import Configuration, Selection, configuration
 
     with usage_errors():
-        selection, root = (Selection(), Path.cwd()) if isolated else configuration(Path.cwd())
+        selection, root, _ = Configuration(Selection(), Path.cwd()) if isolated else configuration(Path.cwd())
         changes = {"select": select, "ignore": (*selection.ignore, *ignore), "severity": severity}
         given = {name: value for name, value in changes.items() if value}
         return Configuration(msgspec.structs.replace(selection, **given), root)

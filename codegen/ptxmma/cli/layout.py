@@ -54,7 +54,7 @@ _AXES = {
     "warp address": "With --through, a warp of the warpgroup and the address that its load has.",
 }
 
-_ANOTHER = "What becomes an operand of another instruction"
+CONVERSION = "What becomes an operand of another instruction"
 
 
 @click.command("layout", cls=NamedNumbers, axes=_AXES)
@@ -88,7 +88,7 @@ _ANOTHER = "What becomes an operand of another instruction"
     "--as",
     "converted",
     cls=SectionOption,
-    section=_ANOTHER,
+    section=CONVERSION,
     metavar="INSTRUCTION",
     shell_complete=spellings,
     help="What brings the registers of --operand to an operand of this instruction; with --transpose, transposed.",
@@ -96,7 +96,7 @@ _ANOTHER = "What becomes an operand of another instruction"
 @click.option(
     "--as-operand",
     cls=SectionOption,
-    section=_ANOTHER,
+    section=CONVERSION,
     metavar="NAME",
     shell_complete=completed(_target_operands),
     help="The operand of --as; the first matrix that it reads by default.",
@@ -104,7 +104,7 @@ _ANOTHER = "What becomes an operand of another instruction"
 @click.option(
     "--as-through",
     cls=SectionOption,
-    section=_ANOTHER,
+    section=CONVERSION,
     metavar="STORE",
     shell_complete=spellings,
     help="The tcgen05.st that moves the registers to an operand of --as in tensor memory.",
@@ -112,7 +112,7 @@ _ANOTHER = "What becomes an operand of another instruction"
 @click.option(
     "--as-product",
     cls=SectionOption,
-    section=_ANOTHER,
+    section=CONVERSION,
     metavar="NAME=VALUE,...",
     help="Of --as, what its opcode does not state, as m=128,n=64,atype=bf16; otherwise it is as the options above say.",
 )

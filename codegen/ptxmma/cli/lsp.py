@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote
 
 import click
@@ -30,6 +31,8 @@ _MODIFIERS, _OPERANDS = (".", ":"), (" ", ",", "{", "[")
 #: For each encoding of columns, Python's name of it and the bytes of a unit.
 _ENCODINGS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 _SEVERITIES = ("error", "warning", "note")
+#: The beginning of a header.
+_LENGTH = b"Content-Length:"
 
 
 class Columns:
@@ -45,6 +48,22 @@ class Columns:
     def units(self, line: str, character: int) -> int:
         """The column of a character, from 0."""
         return len(line[:character].encode(self._name, "surrogatepass")) // self._size
+
+
+class _InStep:
+    """Standard input from header to header.
+
+    A message whose header has no length cannot be read, and its body ends where the next header begins, not with its line.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.read = stream.read
+
+    def readline(self) -> bytes:
+        """The next line, without the body of such a message before a header."""
+        line = self._stream.readline()
+        return line[max(line.rfind(_LENGTH), 0) :]
 
 
 class Session:
@@ -91,7 +110,8 @@ class Session:
         from lsprotocol import types
 
         document, line, column = self._place(request)
-        begun, found = await self._in_thread(lambda: self._answers.continuations(document, line, column))
+        root = self._root(document)
+        begun, found = await self._in_thread(lambda: self._answers.continuations(document, line, column, root))
         place = self._range(document, line, column - len(begun), len(begun))
         items = [
             types.CompletionItem(
@@ -165,12 +185,16 @@ class Session:
             found = []
         self._publish(uri, found)
 
-    async def _findings(self, uri: str, document: Document) -> Sequence[Finding]:
+    def _root(self, document: Document) -> Path | None:
+        """The folder that the editor opened and that has a document; None for a document elsewhere."""
         from pygls.uris import to_fs_path
 
         folders = [to_fs_path(folder) for folder in (*self._server.workspace.folders, self._server.workspace.root_uri) if folder]
         roots = [Path(folder).resolve() for folder in folders if folder]
-        root = next((each for each in roots if Path(document.path).is_relative_to(each)), None)
+        return next((each for each in roots if Path(document.path).is_relative_to(each)), None)
+
+    async def _findings(self, uri: str, document: Document) -> Sequence[Finding]:
+        root = self._root(document)
         return await self._in_thread(lambda: self._answers.findings(document, root, lambda: self._documents.get(uri) is not document))
 
     def _document(self, uri: str) -> Document:
@@ -308,4 +332,4 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
     answering(types.TEXT_DOCUMENT_COMPLETION, session.completion, types.CompletionOptions(trigger_characters=_MODIFIERS))
     answering(types.TEXT_DOCUMENT_SIGNATURE_HELP, session.signature, types.SignatureHelpOptions(trigger_characters=_OPERANDS))
     answering(types.TEXT_DOCUMENT_CODE_ACTION, session.actions, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
-    server.start_io()
+    server.start_io(cast("BinaryIO", _InStep(sys.stdin.buffer)))  # it needs no more than the two ways to read

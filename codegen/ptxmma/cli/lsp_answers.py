@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm, catalog
 from ptxmma.catalog.instructions.continuations import continuations
+from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import page
 from ptxmma.check import Checker, Finding
 from ptxmma.check.configuration import Configuration, Selection, configuration, once
@@ -34,6 +35,10 @@ _LANGUAGES = {
 }  # fmt: skip
 #: An opcode up to a place.
 _BEGUN = re.compile(r"(?<![\w$%.:])[a-z]\w*(?:\.[\w:]*)*\Z")
+#: A string that goes on in the next literal, and escapes at its ends.
+_CONTINUED = re.compile(r'\\[nrt]|"\s*"')
+#: So many lines may have the literals of an opcode.
+_LITERALS = 20
 _FIRST_WORD = re.compile(r"(?:^|[;{}:])\s*(?:@!?[%\w$]+\s+)?[a-z]\w*\Z")
 
 
@@ -60,8 +65,15 @@ class Document:
         self.language = language_named(path) or _LANGUAGES.get(language, "") or language_of_text(self.data)
 
     def before(self, line: int, column: int) -> str:
-        """The text of a line up to a place; empty where there is no such line."""
-        return self.lines[line - 1][: column - 1] if line <= len(self.lines) else ""
+        """The text up to a place, where string literals that follow each other are one; empty where there is no such line."""
+        if line > len(self.lines):
+            return ""
+        own = self.lines[line - 1][: column - 1]
+        if self.language == "ptx":
+            return own
+        return _CONTINUED.sub(
+            lambda match: "" if match[0][0] == '"' else " ", "\n".join([*self.lines[max(line - _LITERALS, 0) : line - 1], own])
+        )
 
 
 class Hover(NamedTuple):
@@ -106,7 +118,7 @@ class Answers:
         self._declared = Checker()
         self._targets = {entry.name for entry in self._known.database.spec.targets}
         self._target, self._ptx = target, ptx
-        self._given = Checker(target=target or None, ptx=ptx or None)
+        self._given(target, ptx)  # refuses an unknown one at once
 
     def findings(self, document: Document, root: Path | None, stale: Callable[[], bool]) -> list[Finding]:
         """The findings of a source, notes included unless the configuration names a severity; incomplete once it is stale.
@@ -119,12 +131,11 @@ class Answers:
         Raises:
             ValueError: the source or the configuration cannot be read.
         """
-        folder = Path(document.path).parent
-        selection, base = Configuration(Selection(), folder) if root is None else configuration(folder, root)
-        checker = self._declared if b".target" in document.data else self._given
+        configured = _configured(document, root)
+        checker = self._declared if b".target" in document.data else self._given(*self._undeclared(configured))
         causes, found = set[str](), list[Finding]()
         for part in checker.parts(io.BytesIO(document.data), document.path, document.language):
-            found += once(selection.with_notes().applied(part, base), causes)
+            found += once(configured.selection.with_notes().applied(part, configured.root), causes)
             if stale():
                 break
         return found
@@ -138,14 +149,26 @@ class Answers:
         start, length = place.function.position(place.statement.start), len(place.statement.opcode)
         return Hover(self._shown(instruction.canonical), f"reference/{page(instruction)}.html", *start, length)
 
-    def continuations(self, document: Document, line: int, column: int) -> tuple[str, dict[str, Instruction]]:
-        """The begun token at a place, and the tokens in its place that lead to an instruction of the target, each with the first."""
+    def continuations(self, document: Document, line: int, column: int, root: Path | None) -> tuple[str, dict[str, Instruction]]:
+        """The begun token at a place, and the tokens in its place that lead to an instruction of the target, each with the first.
+
+        Args:
+            document: the source.
+            line: the line, from 1.
+            column: the column in characters, from 1.
+            root: the folder below which configuration is read; None to read none.
+
+        Raises:
+            ValueError: the configuration cannot be read.
+        """
         before = document.before(line, column)
         opcode = _BEGUN.search(before)
         *tokens, begun = opcode[0].split(".") if opcode else [""]
         if opcode is None or not (tokens or (document.language == "ptx" and _FIRST_WORD.search(before))):
             return "", {}
-        target, version = self._in_force(document, line)
+        if begun and not document.lines[line - 1][: column - 1].endswith(begun):  # it began in another literal
+            return "", {}
+        target, version = self._in_force(document, line, root)
         found = continuations(self._known, tokens, lambda instruction: accepted(instruction, target, version))
         return begun, {token: instruction for token, instruction in found.items() if token.startswith(begun)}
 
@@ -167,17 +190,33 @@ class Answers:
     def _meant(self, place: Spot) -> Instruction | None:
         return self._known.meaning(spelling_of(place.statement.opcode))
 
-    def _in_force(self, document: Document, line: int) -> tuple[str, str]:
+    def _in_force(self, document: Document, line: int, root: Path | None) -> tuple[str, str]:
         """The target and the version of code in a line."""
         module = Module()
         if document.language == "ptx":
             module.read("\n".join(document.lines[:line]).encode("utf-8", "replace"))
-        target = module.target if module.target in self._targets else ""
-        return target or self._target, module.version or self._ptx
+        target, version = self._undeclared(_configured(document, root))
+        return module.target if module.target in self._targets else target, module.version or version
+
+    def _undeclared(self, configured: Configuration) -> tuple[str, str]:
+        """The target and the version of code that declares none: the project's before the server's."""
+        spec, code = self._known.database.spec, configured.code
+        return target_named(spec, code.target) if code.target else self._target, code.ptx or self._ptx
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019  # one object, which lives as long as the server
+    def _given(self, target: str, ptx: str) -> Checker:
+        """The checker of code that declares neither."""
+        return Checker(target=target or None, ptx=ptx or None)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  # one object, which lives as long as the server
     def _shown(self, spelling: str) -> str:
         return printed(["show", "--", spelling]).answer
+
+
+def _configured(document: Document, root: Path | None) -> Configuration:
+    """The configuration of a document's folder, read below ``root``."""
+    folder = Path(document.path).parent
+    return Configuration(Selection(), folder) if root is None else configuration(folder, root)
 
 
 def _described(form: OperandForm, item: str) -> str:

@@ -11,13 +11,22 @@ from typing import Any, NamedTuple
 
 import click
 
+from ptxmma.cli import layout
 from ptxmma.cli.command import Command, NamedNumbers
+from ptxmma.cli.options import SectionOption
 from ptxmma.cli.served import RefusedError, printed, refuse_large, within
 
 #: The verbs that answer questions, without the ones that write files or show pages.
-_VERBS = ("show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
+_VERBS = ("resolve", "show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
 #: Options that read or write files, or change the form for another reader.
 _LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero", "json_schema"}
+#: The options of ``layout`` that say what is converted, beside the product's and the ones about the other instruction.
+_CONVERTED = {"instruction", "operand", "through", "transpose", "json"}
+_CONVERT = """\
+Say how the registers of an operand become an operand of another instruction: which of them move between threads, and which instructions
+do it.  The accumulator D of one product becomes A of the next, or what stmatrix or tcgen05.st stores.
+
+Example: {"instruction": "m16n8k16 f16", "operand": "d", "as": "m16n8k16 f16", "as_operand": "a"}"""
 #: Characters of an answer.
 _MOST_SAID = 40_000
 #: The first text that an agent reads.
@@ -35,22 +44,26 @@ class Tool(NamedTuple):
         arguments: the words of the command that lead to the verb: ``["descriptor", "decode"]``.
         command: the verb.
         parameters: the options and arguments that a request may give, by their names.
+        needed: the options that a request must give, though the verb does not need them.
+        text: the description; empty for the help of the verb.
     """
 
     arguments: Sequence[str]
     command: click.Command
     parameters: Mapping[str, click.Parameter]
+    needed: Sequence[str] = ()
+    text: str = ""
 
     @property
     def description(self) -> str:
-        """The help of the verb, with its examples."""
-        return (self.command.help or "").replace("\b\n", "").strip()
+        """The description for an agent: the help of the verb, with its examples, unless the tool has one of its own."""
+        return self.text or (self.command.help or "").replace("\b\n", "").strip()
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of a request."""
         properties = {name: _property(parameter) for name, parameter in self.parameters.items()}
         properties |= {name: {"type": "integer", "description": text} for name, text in self._axes().items()}
-        required = [name for name, parameter in self.parameters.items() if parameter.required]
+        required = [name for name, parameter in self.parameters.items() if parameter.required or name in self.needed]
         if self.arguments == ["check"]:
             properties |= {
                 "code": {"type": "string", "description": "PTX, or a source with inline assembly; then language says in which language."},
@@ -69,6 +82,8 @@ class Tool(NamedTuple):
         Raises:
             RefusedError: an unknown parameter, or a value other than a text, a number or a truth value.
         """
+        if lacking := [name for name in self.needed if name not in given]:
+            raise RefusedError(f"give {' and '.join(lacking)}")
         options, words = list[str](), list[str]()
         for name, value in given.items():
             parameter = self.parameters.get(name)
@@ -107,10 +122,19 @@ def tools() -> dict[str, Tool]:
     from ptxmma.cli import main
 
     context = click.Context(main)
-    return {
+    verbs = {
         "_".join(arguments).replace("-", "_"): Tool(arguments, command, _parameters(command))
         for verb in _VERBS
         for arguments, command in _leaves([verb], main.get_command(context, verb), context)
+    }
+    places = verbs["layout"].parameters
+    converting = {name for name, each in places.items() if isinstance(each, SectionOption) and each.section == layout.CONVERSION}
+    asking = {name: each for name, each in places.items() if name not in converting}
+    convert = {name: each for name, each in places.items() if name in converting or name in _CONVERTED or isinstance(each, SectionOption)}
+    return {
+        **verbs,
+        "layout": verbs["layout"]._replace(parameters=asking),
+        "convert": Tool(["layout"], verbs["layout"].command, convert, needed=("instruction", "operand", "as"), text=_CONVERT),
     }
 
 
@@ -179,8 +203,8 @@ def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]
 def command(root: Path) -> None:
     """Serve the answers of the command to an agent, by the Model Context Protocol over standard input and output.
 
-    A tool is a verb: show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, ring, check.  Reads nothing
-    outside of --root, and writes nothing.
+    A tool is a verb: resolve, show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, ring, check; convert
+    is layout --as.  Reads nothing outside of --root, and writes nothing.
 
     \b
     Example:
