@@ -10,6 +10,7 @@ from ptxmma.check.rule import Rule
 _PARITY = "xor.b32 %r4, %r4, 1;"
 _ARRIVE = "mbarrier.arrive.shared.b64 _, [bars+8];"
 _FREE = "free: mbarrier.try_wait.parity.shared.b64 %p2, [bars+8], %r6; @!%p2 bra free;"
+_OWN = "own: mbarrier.try_wait.parity.shared.b64 %p2, [bars], %r14; @!%p2 bra own; xor.b32 %r14, %r14, 1;"
 _EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;"
 _COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bars];"
 _LEADER = "and.b32 %r9, %r2, 31; setp.eq.u32 %p4, %r9, 0; @%p4 "
@@ -95,6 +96,8 @@ def test_an_mbarrier_that_is_used_once_may_be_waited_for_in_a_loop() -> None:
         ((_EXPECT, _COPY), ["refilled-stage"]),
         ((_EXPECT, _COPY, "bar.sync 1, 32;"), ["refilled-stage"]),  # of the threads that copy alone
         ((_EXPECT, _COPY, "bar.sync 2, 160;"), []),
+        ((_EXPECT, _COPY, _OWN), ["refilled-stage"]),  # for its own bytes alone
+        ((_EXPECT, _COPY, _OWN, "mbarrier.arrive.shared.b64 _, [bars];"), []),
         ((_EXPECT, _COPY, "ld.acquire.gpu.global.b32 %r12, [%rd3];"), []),
         (("setp.lt.u32 %p8, %r5, 1; @%p8 bra on;", _FREE, "on:", _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"), []),
         ((_EXPECT, _COPY.replace("[tile]", "[%r13]"), "add.u32 %r13, %r13, 128;"), []),  # another stage in each round

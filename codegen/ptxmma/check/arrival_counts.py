@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
@@ -11,7 +12,7 @@ from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.lane_values import LaneValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
@@ -28,21 +29,27 @@ RULES: Mapping[str, Rule] = {
 }
 
 #: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
-_UNKNOWN = (b"mapa", b"multicast", b"cta_group::2", b"%tid.y", b"%tid.z")
-#: Arrivals that change the count, or that the count takes back.
-_UNCOUNTED = (b"arrive_drop", b".shared::cluster")
+_UNKNOWN = (b"mapa", b"cta_group::2", b"%tid.y", b"%tid.z")
+#: Arrivals that change the count, or that may be in other thread blocks.
+_UNCOUNTED = re.compile(rb"mbarrier\.arrive_drop|mbarrier\..*\.shared::cluster|tcgen05\..*\.multicast")
 
 
 def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The first arrival on mbarriers on which fewer arrive than a phase needs, with both numbers."""
-    for place in {each.place: None for each in barriers.waits} if _is_counted(barriers) else ():
+    for place in {each.place: None for each in barriers.waits}:
         count = barriers.arrivals_of_a_phase(place) if place is not None else None
         if place is None or not count:
             continue
         arriving = [each for each in barriers.arrivals if each.may_be_of(place)]
-        numbers = [_arrivals(barriers, each, barriers.most) if _comes_once(barriers, each, place) else None for each in arriving]
-        if None not in numbers and 0 < (total := sum(filter(None, numbers))) < count:
+        total = most(barriers, arriving) if all(_comes_once(barriers, each, place) for each in arriving) else None
+        if total and total < count:
             yield arriving[0], f"{count:,}, and no more than {total:,} come"
+
+
+def most(barriers: Mbarriers, arriving: Sequence[Used]) -> int | None:
+    """The most arrivals of some instructions if each thread executes each of them once; None where it is not known."""
+    numbers = [_arrivals(barriers, each, barriers.most) for each in arriving] if _is_counted(barriers) else [None]
+    return None if None in numbers else sum(filter(None, numbers))
 
 
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
@@ -61,10 +68,9 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
 
 
 def _is_counted(barriers: Mbarriers) -> bool:
-    """Return whether the arrivals of a kernel can be counted: all mbarriers are followed, and it says how many threads it has."""
+    """Return whether the arrivals of a kernel can be counted: it says how many threads it has, and no other thread block arrives."""
     text = barriers.function.text
-    known = thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
-    return known and all(each.place is not None for each in (*barriers.made, *barriers.arrivals))
+    return thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
 
 
 def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, whole: bool = False) -> int | None:
@@ -78,7 +84,7 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, wh
     """
     opcode, operand = used.use.opcode, used.use.operand
     mask = threads.get(used.use.offset, 0)
-    if any(word in opcode for word in _UNCOUNTED) and not opcode.startswith(b"tcgen05."):
+    if used.place is None or _UNCOUNTED.match(opcode):
         return None
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.arrival_counts import too_few, too_many
+from ptxmma.check.arrival_counts import most, too_few, too_many
 from ptxmma.check.mbarriers import Mbarriers, Used, are_alike
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
@@ -85,7 +85,7 @@ class PhaseJudge:
                 "endless": phases.endless(),
                 "early": phases.early(),
                 "unchanged": _firsts(phases.unchanged()),
-                "few": _firsts(too_few(barriers)),
+                "few": _firsts(phases.few()),
                 "many": _firsts(too_many(barriers)),
                 "refilled": _firsts(refilled(barriers)),
             }
@@ -108,6 +108,7 @@ class _Phases:
         }
         names = {word for each in barriers.waits for word in words_of(each.use.operand)}
         self._progress = Progress(text, self._paths.blocks, self._paths.ways, self._paths.registers, waits, names)
+        self._short: dict[int, str] = {}  # the waits for a first phase before which fewer arrive than it needs, with both numbers
         self.first: dict[int, Numbers] = {}  # the parities with which each wait is reached for the first time
         self._open()
 
@@ -126,7 +127,16 @@ class _Phases:
         place = wait.use.place
         if place is None or self._progress.numbers(wait.use.operand) != frozenset([0]):
             return True
-        return any(self._progress.is_reached(each.block) for each in self._completing(place))
+        arrivals = [each for each in self._completing(place) if self._progress.is_reached(each.block)]
+        count = self._barriers.arrivals_of_a_phase(place) or 0
+        if count <= len(arrivals) or any(self._progress.returns_to(each.block) for each in arrivals):
+            return bool(arrivals)
+        total = most(self._barriers, arrivals)
+        if total is None or total >= count:
+            return bool(arrivals)
+        if total:
+            self._short[wait.use.offset] = f"{count:,}, and no more than {total:,} come before"
+        return False
 
     def _completing(self, place: Place) -> list[Used]:
         """The arrivals on an mbarrier."""
@@ -186,11 +196,16 @@ class _Phases:
                     waiting.append(after)
         return entered
 
+    def few(self) -> Iterator[tuple[Used, str]]:
+        """The waits for a first phase that does not complete, with the numbers of arrivals; and other mbarriers on which too few arrive."""
+        yield from ((self._waits[offset], details) for offset, details in self._short.items() if offset not in self._progress.open)
+        yield from too_few(self._barriers)
+
     def endless(self) -> Iterator[tuple[Used, str]]:
         """The first of the waits that let no thread go on, with the arrivals that come too late."""
         shut = [each for offset, each in sorted(self._waits.items()) if offset in self.first and offset not in self._progress.open]
         missing = [(each, self._completing(each.place)) for each in shut if each.place is not None]
-        if missing and all(arrivals for _, arrivals in missing):
+        if missing and not self._short and all(arrivals for _, arrivals in missing):
             wait, arrivals = missing[0]
             line_of = self._barriers.function.position
             lines = [line_of(offset)[0] for offset in (arrivals[0].use.offset, *(other.use.offset for other, _ in missing[1:]))]

@@ -109,6 +109,16 @@ class Progress:
         """Return whether a thread reaches a block."""
         return bool(self.entered[number] or self.elected[number])
 
+    def returns_to(self, number: int) -> bool:
+        """Return whether threads that leave a block may come back to it, as far as the waits let them."""
+        seen, waiting = set[int](), [number]
+        while waiting:
+            block = waiting.pop()
+            fresh = {way[0] for way in self._ways[block] if way[0] >= 0 and not self._is_shut(block, way[1])} - seen
+            seen |= fresh
+            waiting += fresh
+        return number in seen
+
     def numbers(self, operand: bytes) -> Numbers:
         """The numbers that an operand may have had so far; None where they are not known."""
         return self._numbers.of(operand)

@@ -31,8 +31,9 @@ RULES: Mapping[str, Rule] = {
 
 #: The first address of an instruction.
 _ADDRESS = re.compile(rb"\[[^\[\]]*\]")
-#: Parts of opcodes that count bytes and copy nothing from global memory.
-_NO_COPIES = (b"expect_tx", b".shared::cluster.shared::cta")
+#: Parts of opcodes that count bytes and copy nothing from global memory, of which the first one arrives for a copy.
+_EXPECTED = b"expect_tx"
+_NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
 #: Instructions whose results may be small numbers of rounds.
 _LIMITING = (b"and.b", b"min.", b"rem.", b"selp.", b"bfe.")
 #: Instructions from a number of rounds to the predicate that ends a loop.
@@ -63,12 +64,13 @@ def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool
 
 
 def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
-    """Return whether a loop waits for nothing, or for what the thread that copies does alone, while several warps wait for its bytes."""
+    """Return whether a loop waits for nothing, or for bytes that the thread that copies expects, while several warps wait for them."""
     waits = [each for each in barriers.waits if each.block in turn]
     thread = barriers.most.get(copy.use.offset, 0)
     for wait in waits:
         arrivals = [each for each in barriers.arrivals if wait.place is None or each.may_be_of(wait.place)]
-        if thread.bit_count() != 1 or any(barriers.most.get(each.use.offset) != thread for each in arrivals):
+        of_thread = all(_EXPECTED in each.use.opcode and barriers.most.get(each.use.offset) == thread for each in arrivals)
+        if thread.bit_count() != 1 or not of_thread:
             return False
     readers = [barriers.fewest.get(each.use.offset, 0) for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
     return not waits or functools.reduce(int.__or__, readers, 0).bit_count() > thread_values.WARP
