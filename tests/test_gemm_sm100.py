@@ -74,7 +74,7 @@ int main() {
 
 
 def _copy_headers(folder: Path) -> None:
-    for name in ("gemm_sm100.cuh", "gemm_sm100_operands.cuh", "hopper.cuh", "tensor_map.cuh"):
+    for name in ("gemm_sm100.cuh", "gemm_sm100_operands.cuh"):
         shutil.copy(_EXAMPLES / name, folder)
 
 
@@ -240,29 +240,23 @@ class _Fault:
 
 
 _FAULTS = {
-    "no wait for full": _Fault("wait(&shared.full[ring.stage], ring.parity);", rule="unmatched-mbarrier"),
-    "no wait for filled": _Fault("wait(&shared.filled[accumulator.stage], accumulator.parity);", rule="unmatched-mbarrier"),
-    "the other parity of full": _Fault("ring.stage], ring.parity);", "ring.stage], ring.parity ^ 1);", rule="early-wait"),
+    "no wait for full": _Fault("shared.barriers.wait_full(ring);", rule="unmatched-mbarrier"),
+    "no wait for filled": _Fault("mbarrier_wait(&shared.filled[accumulator.stage], accumulator.parity);", rule="unmatched-mbarrier"),
+    "the other parity of full": _Fault(
+        "shared.barriers.wait_full(ring);", "mbarrier_wait(&shared.barriers.full[ring.stage], ring.parity ^ 1);", rule="early-wait"
+    ),
     "the other parity of drained": _Fault("room.parity ^ 1)", "room.parity)", rule="endless-wait"),
-    "a buffer that TMA reads": _Fault("if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());", rule="reused-source"),
-    "no fence of the proxy": _Fault("ptx::fence_proxy_async(ptx::space_shared);", rule="missing-proxy-fence"),
+    "a buffer that TMA reads": _Fault("if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<1>();", rule="reused-source"),
+    "no fence of the proxy": _Fault("ptxmma::fence_proxy_async_shared_cta();", rule="missing-proxy-fence"),
     "kept": _Fault("ptxmma::tcgen05_dealloc_cta_group_2(tensor_memory.bits, TENSOR_MEMORY);", rule="tensor-memory-kept"),
-    "no wait for empty": _Fault("wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes", "// passes", schedule="late products"),
+    "no wait for empty": _Fault("shared.barriers.wait_empty(ring);\n        if", "if", schedule="late products"),
     "the bytes of one block": _Fault("PAIR * Operands::bytes", "uint32_t{Operands::bytes}", schedule="even"),
-    "a barrier of its own": _Fault("hopper::map_to_rank(shared.full, 0)", "shared.full", schedule="even"),
+    "a barrier of its own": _Fault("ptxmma::map_shared_rank(shared.barriers.full, 0)", "shared.barriers.full", schedule="even"),
     "the leader alone is told": _Fault("BOTH = (1 << PAIR) - 1", "BOTH = 1", schedule="even"),
     "arrivals of one block": _Fault("PAIR * WRITERS);", "WRITERS);", schedule="even"),
     "both blocks issue": _Fault("warp == MULTIPLIER && gemm.rank == 0", "warp == MULTIPLIER", schedule="even"),
-    "no cluster barrier at the start": _Fault(
-        """ptx::barrier_cluster_arrive();  // both blocks run, and their barriers exist
-  ptx::barrier_cluster_wait();""",
-        schedule="late leader",
-    ),
-    "no cluster barrier at the end": _Fault(
-        """ptx::barrier_cluster_arrive();  // neither block reads tensor memory or tells the other anything any more
-  ptx::barrier_cluster_wait();""",
-        schedule="late leader",
-    ),
+    "no cluster barrier at the start": _Fault("ptxmma::cluster_sync();  // both blocks run", "//", schedule="late leader"),
+    "no cluster barrier at the end": _Fault("ptxmma::cluster_sync();  // neither", "//", schedule="late leader"),
 }
 
 

@@ -1,8 +1,8 @@
 // D = alpha * A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n, row-major, in bf16.
 // gemm_sm100_operands.cuh has the types of A and B.
 //
-// Two blocks on neighbouring multiprocessors are a pair, and share a tile of D of 256 x 256. A product of the pair takes half of A and half of
-// B from each block, so that a block reads 128 columns of B in place of 256. One thread of the first block, the leader, issues it for both.
+// Two blocks are a pair, and share a tile of D of 256 x 256. A product of the pair takes half of A and half of B from each block, so that a
+// block reads 128 columns of B in place of 256. One thread of the first block, the leader, issues it for both.
 //
 // A block has six warps, and three roles, which run at the same time:
 //   produce   one thread: TMA brings this block's halves of A and B into a ring of stages in shared memory;
@@ -24,28 +24,28 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include <cuda/ptx>
-
+#include <ptxmma/cuda/ordering.cuh>
+#include <ptxmma/cuda/stage_ring.cuh>
 #include <ptxmma/cuda/tensor_moves.cuh>
+#include <ptxmma/cuda/thread_groups.cuh>
 
 #include "gemm_sm100_operands.cuh"
 
 namespace gemm_sm100 {
 
-namespace ptx = cuda::ptx;
-using hopper::Ring, hopper::wait;
+using ptxmma::mbarrier_wait, ptxmma::stage_ring;
 
-constexpr int WRITERS = 128, THREADS = WRITERS + 64;        // threads; a warp each produces and multiplies
+constexpr int WRITERS = 128, THREADS = WRITERS + 64;               // threads; a warp each produces and multiplies
 constexpr int PRODUCER = WRITERS / 32, MULTIPLIER = PRODUCER + 1;  // warps
-constexpr int TOGETHER = 1;                                 // named barrier of the writers; 0 is that of __syncthreads
-constexpr uint16_t BOTH = (1 << PAIR) - 1;                  // blocks that a commit tells
-constexpr int PART = 64, PARTS = COLUMNS / PART;            // columns of D that a thread has in registers at a time
-constexpr int TENSOR_MEMORY = 512;                          // columns of a multiprocessor
+constexpr int TOGETHER = 1;                                        // named barrier of the writers; 0 is that of __syncthreads
+constexpr uint16_t BOTH = (1 << PAIR) - 1;                         // blocks that a commit tells
+constexpr int PART = 64, PARTS = COLUMNS / PART;                   // columns of D that a thread has in registers at a time
+constexpr int TENSOR_MEMORY = 512;                                 // columns of a multiprocessor
 
 using D = ptxmma::shared_tile<ptxmma::bf16, PTXMMA_MAJORNESS_K, SWIZZLE, ROWS / PAIR, PART>;
 
-// Whether the accumulators share columns of tensor memory: one part. Then the next tile begins when that part of this one has been read. Else
-// it has an accumulator of its own, and begins when the tile before this one has been read.
+// Whether the accumulators share columns of tensor memory: one part. Then the next tile begins when that part of this one has been read.
+// Else it begins when the tile before this one has been read, whose accumulator it takes.
 template <class Operands>
 constexpr bool overlap = Operands::second < COLUMNS;
 template <class Operands>
@@ -55,7 +55,8 @@ template <class Operands>
 struct Shared {
   typename Operands::Stage ring[Operands::stages];
   alignas(D::alignment) unsigned char d[2][D::bytes];  // one is written while TMA reads the other
-  uint64_t full[Operands::stages], empty[Operands::stages], filled[2], drained[independent<Operands>];
+  ptxmma::stage_barriers<Operands::stages> barriers;
+  uint64_t filled[2], drained[independent<Operands>];
   uint32_t allocated;
 };
 
@@ -76,7 +77,7 @@ struct Gemm {
 
   const Arguments<Operands>& arguments;
   Shared<Operands>& shared;
-  const int rank = ptx::get_sreg_cluster_ctarank(), pair = blockIdx.x / PAIR, pairs = gridDim.x / PAIR;
+  const int rank = blockIdx.x % PAIR, pair = blockIdx.x / PAIR, pairs = gridDim.x / PAIR;
   const int down = ceil_div(arguments.m, ROWS), across = ceil_div(arguments.n, COLUMNS), tiles = down * across;
   const int steps = ceil_div(arguments.k, Operands::depth);
 
@@ -89,48 +90,52 @@ struct Gemm {
   }
 
   __device__ __forceinline__ void produce() const {
-    Ring<Operands::stages> ring;
-    uint64_t* full = hopper::map_to_rank(shared.full, 0);  // the leader's
+    stage_ring<Operands::stages> ring;
+    uint64_t* full = ptxmma::map_shared_rank(shared.barriers.full, 0);  // the leader's
     for (int tile = pair; tile < tiles; tile += pairs) {
       const auto [row, column] = corner(tile);
       for (int step = 0; step < steps; ++step, ring.next()) {
-        wait(&shared.empty[ring.stage], ring.parity ^ 1);  // passes in the first round
-        if (rank == 0) {
-          ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &shared.full[ring.stage], PAIR * Operands::bytes);
-        }
+        shared.barriers.wait_empty(ring);
+        if (rank == 0) shared.barriers.expect(ring, PAIR * Operands::bytes);
         Operands::load(arguments.source, shared.ring[ring.stage], row, column, step, rank, &full[ring.stage]);
       }
     }
-    for (int stage = 0; stage < Operands::stages; ++stage, ring.next()) {  // the last commits come while this block lives
-      wait(&shared.empty[ring.stage], ring.parity ^ 1);
-    }
+    // No commit comes to a block that has left.
+    for (int stage = 0; stage < Operands::stages; ++stage, ring.next()) shared.barriers.wait_empty(ring);
+  }
+
+  // Waits for threads of both blocks.
+  static __device__ __forceinline__ void wait_drained(uint64_t* drained, uint32_t parity) {
+    uint32_t complete;
+    do {
+      ptxmma::mbarrier_try_wait_parity_acquire_cluster_shared(complete, drained, parity);
+    } while (!complete);
   }
 
   __device__ __forceinline__ void multiply(ptxmma::tensor_address memory) const {
-    Ring<Operands::stages> ring;
-    Ring<2> accumulator;
-    Ring<independent<Operands>> room;
+    stage_ring<Operands::stages> ring;
+    stage_ring<2> accumulator;
+    stage_ring<independent<Operands>> room;
     for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
-      while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &shared.drained[room.stage], room.parity ^ 1)) {
-      }
+      wait_drained(&shared.drained[room.stage], room.parity ^ 1);  // at once for the first tiles
       ptxmma::tcgen05_fence_after_thread_sync();
       for (int step = 0; step < steps; ++step, ring.next()) {
-        wait(&shared.full[ring.stage], ring.parity);
+        shared.barriers.wait_full(ring);
         ptxmma::tcgen05_fence_after_thread_sync();
         Operands::multiply(memory, memory + accumulator.stage * Operands::second, shared.ring[ring.stage], step > 0);
-        ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.empty[ring.stage], BOTH);
+        ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.barriers.empty[ring.stage], BOTH);
       }
       ptxmma::tcgen05_commit_cta_group_2_shared_cluster_multicast_cluster(&shared.filled[accumulator.stage], BOTH);
     }
   }
 
   __device__ __forceinline__ void write(ptxmma::tensor_address memory, int thread) const {
-    Ring<2> accumulator;
-    Ring<independent<Operands>> room;
-    uint64_t* drained = hopper::map_to_rank(shared.drained, 0);  // the leader's
+    stage_ring<2> accumulator;
+    stage_ring<independent<Operands>> room;
+    uint64_t* drained = ptxmma::map_shared_rank(shared.drained, 0);  // the leader's
     for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
       const auto [row, column] = corner(tile);
-      wait(&shared.filled[accumulator.stage], accumulator.parity);
+      mbarrier_wait(&shared.filled[accumulator.stage], accumulator.parity);
       ptxmma::tcgen05_fence_after_thread_sync();
 #pragma unroll
       for (int i = 0; i < PARTS; ++i) {
@@ -139,18 +144,21 @@ struct Gemm {
         Part::load(sums, memory + accumulator.stage * Operands::second + part * PART, thread);
         if (i == (overlap<Operands> ? 0 : PARTS - 1)) {
           ptxmma::tcgen05_fence_before_thread_sync();
-          ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, &drained[room.stage]);
+          ptxmma::mbarrier_arrive_release_cluster_shared_cluster(&drained[room.stage]);
         }
         unsigned char* buffer = shared.d[i % 2];
-        if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());  // TMA has read this buffer
-        hopper::barrier_sync(TOGETHER, WRITERS);
+        if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<1>();  // TMA has read this buffer
+        ptxmma::named_barrier_sync(TOGETHER, WRITERS);
         round(sums, buffer, thread);
-        ptx::fence_proxy_async(ptx::space_shared);  // TMA sees what this thread has written
-        hopper::barrier_sync(TOGETHER, WRITERS);
-        if (thread == 0) store(buffer, row + rank * int(D::x), column + part * PART);
+        ptxmma::fence_proxy_async_shared_cta();  // TMA sees what this thread has written
+        ptxmma::named_barrier_sync(TOGETHER, WRITERS);
+        if (thread == 0) {
+          ptxmma::store_tile<D>(&arguments.d, row + rank * D::x, column + part * PART, buffer);
+          ptxmma::cp_async_bulk_commit_group();
+        }
       }
     }
-    if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory lives until TMA has read it
+    if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // shared memory lives until TMA has read it
   }
 
   // Rounds a thread's part of a row of D to bf16 and lays it out for TMA.
@@ -163,15 +171,6 @@ struct Gemm {
       *reinterpret_cast<uint4*>(tile + D::offset(Part::row(thread, i), Part::col(thread, i))) = reinterpret_cast<const uint4&>(pairs);
     }
   }
-
-  __device__ __forceinline__ void store(const unsigned char* tile, int row, int column) const {
-#pragma unroll
-    for (uint32_t box = 0; box < D::boxes; ++box) {
-      const int32_t to[] = {column + int(D::box_k(box)), row + int(D::box_x(box))};
-      ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &arguments.d, to, tile + box * D::box_bytes);
-    }
-    ptx::cp_async_bulk_commit_group();
-  }
 };
 
 template <class Operands>
@@ -181,16 +180,14 @@ __global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(cons
   const int thread = threadIdx.x, warp = __shfl_sync(0xffffffff, thread / 32, 0);  // the compiler sees that a warp's threads agree
   if (thread == 0) {
     arguments.source.prefetch();
-    hopper::prefetch_tensor_map(&arguments.d);
-    for (uint64_t& barrier : shared.full) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.empty) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.filled) ptx::mbarrier_init(&barrier, 1);
-    for (uint64_t& barrier : shared.drained) ptx::mbarrier_init(&barrier, PAIR * WRITERS);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    ptxmma::prefetch_tensor_map(&arguments.d);
+    shared.barriers.init(1, 1);
+    for (uint64_t& barrier : shared.filled) ptxmma::mbarrier_init_shared(&barrier, 1);
+    for (uint64_t& barrier : shared.drained) ptxmma::mbarrier_init_shared(&barrier, PAIR * WRITERS);
+    ptxmma::fence_mbarrier_init();
   }
   __syncwarp();
-  ptx::barrier_cluster_arrive();  // both blocks run, and their barriers exist
-  ptx::barrier_cluster_wait();
+  ptxmma::cluster_sync();  // both blocks run, and their barriers exist
   if (warp == MULTIPLIER) {  // a warp of each block: they allocate together
     ptxmma::tcgen05_alloc_cta_group_2_shared_cta(&shared.allocated, TENSOR_MEMORY);
     ptxmma::tcgen05_relinquish_alloc_permit_cta_group_2();
@@ -202,13 +199,12 @@ __global__ void __cluster_dims__(PAIR) __launch_bounds__(THREADS, 1) kernel(cons
 
   const Gemm<Operands> gemm{arguments, shared};
   if (warp < PRODUCER) gemm.write(tensor_memory, thread);
-  if (warp == PRODUCER && hopper::elect_one()) gemm.produce();
-  if (warp == MULTIPLIER && gemm.rank == 0 && hopper::elect_one()) gemm.multiply(tensor_memory);
+  if (warp == PRODUCER && ptxmma::elect_one()) gemm.produce();
+  if (warp == MULTIPLIER && gemm.rank == 0 && ptxmma::elect_one()) gemm.multiply(tensor_memory);
 
   __syncwarp();
   ptxmma::tcgen05_fence_before_thread_sync();
-  ptx::barrier_cluster_arrive();  // neither block reads tensor memory or tells the other anything any more
-  ptx::barrier_cluster_wait();
+  ptxmma::cluster_sync();  // neither block reads tensor memory or tells the other anything any more
   if (warp == MULTIPLIER) {
     ptxmma::tcgen05_fence_after_thread_sync();
     ptxmma::tcgen05_dealloc_cta_group_2(tensor_memory.bits, TENSOR_MEMORY);

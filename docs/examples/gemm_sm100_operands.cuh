@@ -1,7 +1,7 @@
 // Operands of gemm_sm100.cuh: how tiles of A and B lie in shared memory, how TMA brings them, how a stage of them is multiplied.
 //
 // Each block of the pair holds half of the rows of A and half of the columns of B, at the same offsets. A product of the pair reads both
-// blocks' shared memory through one descriptor for A and one for B, and each block's tensor core multiplies its rows of A by all columns of B.
+// blocks' shared memory through one descriptor for A and one for B. Each block's tensor core multiplies its rows of A by all columns of B.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,11 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <ptxmma/cp_async_bulk_tensor/cp_async_bulk_tensor.cuh>
 #include <ptxmma/cuda/storage.cuh>
 #include <ptxmma/cuda/tcgen05_mma_product.cuh>
+#include <ptxmma/cuda/tensor_map.cuh>
+#include <ptxmma/cuda/tile_transfers.cuh>
 #include <ptxmma/tcgen05_cp.cuh>
-
-#include "hopper.cuh"
-#include "tensor_map.cuh"
 
 namespace gemm_sm100 {
 
@@ -29,9 +27,7 @@ constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // of a row of a s
 // A matrix as TMA sees it: `x` rows (of A or D) or columns (of B), with `k` elements each that are neighbours; packed ones count as bytes.
 template <class Tile, class T>
 cudaError_t describe(CUtensorMap& map, const T* data, int x, int k) {
-  const cuuint64_t size[] = {cuuint64_t(k), cuuint64_t(x)}, pitch[] = {k * sizeof(T)};
-  const cuuint32_t box[] = {Tile::box_inner, Tile::box_outer};
-  return make_tensor_map<Tile>(map, data, size, pitch, box);
+  return ptxmma::tensor_map_of<Tile>(x, k, k * sizeof(T), CU_TENSOR_MAP_L2_PROMOTION_L2_128B).encode(&map, data);
 }
 
 // Brings a tile, one box, into the shared memory of this block. The barrier that counts the bytes may be the other block's.
@@ -62,8 +58,8 @@ struct Dense {
   struct Source {
     CUtensorMap a, b;
     __device__ __forceinline__ void prefetch() const {
-      hopper::prefetch_tensor_map(&a);
-      hopper::prefetch_tensor_map(&b);
+      ptxmma::prefetch_tensor_map(&a);
+      ptxmma::prefetch_tensor_map(&b);
     }
     cudaError_t describe(int m, int n, int k, Matrix from_a, Matrix from_b) {
       const cudaError_t status = gemm_sm100::describe<A>(a, from_a, m, k);
@@ -91,9 +87,9 @@ using E4m3 = Dense<ptxmma::e4m3, PTXMMA_TCGEN05_KIND_F8F6F4>;
 
 // A and B of e2m1, two in a byte, K-major, each block of 16 along k with a scale factor of ue4m3: NVIDIA's nvfp4.
 //
-// Scale factors come as cuBLAS has them ("128x4"): 512 bytes for 128 rows (of A) or columns (of B) and four blocks along k; those of the next
-// blocks along k follow, then those of the next 128 rows. tcgen05.cp takes such 512 bytes as they are. Where a matrix ends before they do,
-// the rest is 0.
+// Scale factors come as cuBLAS has them ("128x4"): 512 bytes for 128 rows (of A) or columns (of B) and four blocks along k. Those of the
+// next blocks along k follow, then those of the next 128 rows. tcgen05.cp takes such 512 bytes as they are. Where a matrix ends before they
+// do, the rest is 0.
 struct Nvfp4 {
   struct Matrix {
     const uint8_t* elements;
@@ -125,7 +121,7 @@ struct Nvfp4 {
   struct Source {
     CUtensorMap a, b, factors_a, factors_b;
     __device__ __forceinline__ void prefetch() const {
-      for (const CUtensorMap* map : {&a, &b, &factors_a, &factors_b}) hopper::prefetch_tensor_map(map);
+      for (const CUtensorMap* map : {&a, &b, &factors_a, &factors_b}) ptxmma::prefetch_tensor_map(map);
     }
     cudaError_t describe(int m, int n, int k, Matrix from_a, Matrix from_b) {
       cudaError_t status = gemm_sm100::describe<A>(a, from_a.elements, m, k / 2);
@@ -138,9 +134,17 @@ struct Nvfp4 {
   // 512 bytes as two lines: a box has at most 256 elements along a dimension.
   template <int groups>
   static cudaError_t describe_factors(CUtensorMap& map, const uint8_t* data, int x, int k) {
-    const cuuint64_t lines = (k + 63) / 64 * 2, size[] = {256, lines, cuuint64_t(x + group - 1) / group}, pitch[] = {256, 256 * lines};
-    const cuuint32_t box[] = {256, 2 * A::steps, groups};
-    return make_tensor_map<Factors>(map, data, size, pitch, box);
+    const uint64_t lines = (k + 63) / 64 * 2, all = (x + group - 1) / group;
+    const ptxmma::tensor_map<3> description = {CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                               {256, lines, all},
+                                               {256, 256 * lines},
+                                               {256, 2 * A::steps, groups},
+                                               {1, 1, 1},
+                                               CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                               CU_TENSOR_MAP_SWIZZLE_NONE,
+                                               CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE};
+    return description.encode(&map, data);
   }
 
   static __device__ __forceinline__ void load_factors(const CUtensorMap& map, unsigned char* factors, int x, int step, uint64_t* full) {
