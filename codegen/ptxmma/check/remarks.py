@@ -143,11 +143,11 @@ def findings_of(function: Function, remarks: Iterable[tuple[Remark, bytes]], fil
     for remark, opcode in remarks:
         finding = _finding(function, remark, opcode, file, numbered)
         if finding.line != line:  # each line is read once: it may be long
-            line, ignored = finding.line, _ignored(function.line_at(remark.token.offset))
+            line, ignored = finding.line, ignored_by(function.line_at(remark.token.offset))
         yield msgspec.structs.replace(finding, ignored=ignored) if ignored else finding
 
 
-def _ignored(line: str) -> tuple[str, ...]:
+def ignored_by(line: str) -> tuple[str, ...]:
     """The rules that the comments on a line name; ``""`` for a comment that names none."""
     comments = _COMMENT.finditer(line)
     return tuple(rule for each in comments for rule in ([""] if each["rules"] is None else each["rules"].replace(",", " ").split()))

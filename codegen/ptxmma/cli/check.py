@@ -16,9 +16,10 @@ from ptxmma.cli.options import catalog_of, completed, database_option, known_nam
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ptxmma.check import Finding, Findings, Severity
+    from ptxmma.check.compiled import Compilation
     from ptxmma.check.configuration import Configuration
 
 #: Wide enough for any line where the output is not a terminal.
@@ -72,6 +73,8 @@ def _rule_names(_context: click.Context) -> list[str]:
 @click.option(
     "--no-flow", is_flag=True, help="Judge instructions one by one: neither follow registers of wgmma nor judge kernels as a whole; faster."
 )
+@click.option("--nvcc", metavar="OPTIONS", help="Compile .cu files with nvcc and these options, and check the PTX; '-arch=sm_90a'.")
+@click.option("--compile-commands", metavar="FILE", help="Compile .cu files as this compile_commands.json says, and check the PTX.")
 @click.option("--isolated", is_flag=True, help="Read neither ptxmma.toml nor pyproject.toml.")
 @database_option
 def command(
@@ -88,6 +91,8 @@ def command(
     fix: bool,
     unsafe_fixes: bool,
     no_flow: bool,
+    nvcc: str | None,
+    compile_commands: str | None,
     isolated: bool,
     database: str | None,
 ) -> None:
@@ -97,11 +102,14 @@ def command(
 
     Notes are reported only with --severity note. ptxmma.toml, or [tool.ptxmma.check] in pyproject.toml, selects rules as the options do.
 
+    A call of a wrapper is checked in PTX: with --nvcc or --compile-commands a .cu file is compiled, and findings are shown at the source.
+
     Exits with 1 if an error or a warning is reported, and with 2 if a named file cannot be read; the other files are still checked.
 
     \b
     Example:
       ptxmma check kernel.ptx
+      ptxmma check --nvcc '-arch=sm_90a -Iinclude' kernel.cu
       nvcc -ptx -arch=sm_90a -o - kernel.cu | ptxmma check --format github
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.check import Checker
@@ -122,11 +130,32 @@ def command(
         raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
     gc.freeze()  # the facts of instructions stay
     gc.set_threshold(_MOST_OBJECTS)
-    run = Run(Reader(checker, configured, fix=fix, unsafe=unsafe_fixes), language or "")
+    reader = Reader(checker, configured, fix=fix, unsafe=unsafe_fixes, compilation=_compilation(nvcc, compile_commands))
+    run = Run(reader, language or "")
     parts = run.parts(files or ("-",))
     clean = _statistics(form, parts) if statistics else _text(parts) if form == "text" else _whole(form, parts)
     click.echo(run.summary(), err=True)
     sys.exit(2 if run.unread else 0 if clean or exit_zero else 1)
+
+
+def _compilation(nvcc: str | None, commands: str | None) -> Callable[[str], Compilation | None]:
+    """The compilation of each source; None for one that is read as it is."""
+    from ptxmma.check import compiled
+
+    if nvcc is None and commands is None:
+        return lambda _: None
+    if nvcc is not None and commands is not None:
+        raise click.UsageError("--nvcc and --compile-commands both say how to compile: leave one out")
+    try:
+        if commands is None:
+            every = compiled.of_options(nvcc or "")
+            return lambda _: every
+        of_file = compiled.of_database(commands)
+    except OSError as error:
+        raise click.UsageError(f"{commands}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(f"{commands or '--nvcc'}: {error}") from None
+    return lambda file: of_file.get(Path(file).resolve())
 
 
 def _rules(options: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ import click
 import msgspec
 
 from ptxmma.check import Checker, Findings, formats
+from ptxmma.check.compiled import SUFFIX, Compilation, CompiledSource, CompilerError, calls_wrappers
 from ptxmma.check.configuration import Configuration, once
 from ptxmma.check.files import MOST_ROUNDS, discover, fixable, fixed, rewrite
+from ptxmma.ptx.languages import SUFFIXES
 
 #: Bytes of files for which other processes pay.
 _LARGE = 4 << 20
@@ -30,6 +32,7 @@ class Counts(msgspec.Struct):
         uncovered: instructions that were not checked.
         skipped: files of directories that cannot be read.
         repeated: findings that are not reported because an earlier one of the file has the same cause.
+        wrapped: files of C++, not compiled, that call wrappers.
     """
 
     files: int = 0
@@ -41,6 +44,7 @@ class Counts(msgspec.Struct):
     uncovered: int = 0
     skipped: int = 0
     repeated: int = 0
+    wrapped: int = 0
 
     def add(self, other: Counts) -> None:
         """Add the counts of a part of the run."""
@@ -56,22 +60,31 @@ class Reader:
         configured: the configuration that selects the findings.
         fix: whether to mend them first.
         unsafe: whether mending may need the author's judgement.
+        compilation: the compilation of a CUDA source; None for one that is read as it is.
     """
 
-    def __init__(self, checker: Checker, configured: Configuration, *, fix: bool, unsafe: bool) -> None:
+    def __init__(
+        self, checker: Checker, configured: Configuration, *, fix: bool, unsafe: bool, compilation: Callable[[str], Compilation | None]
+    ) -> None:
         self._checker, self._configured, self._fix, self._unsafe = checker, configured, fix, unsafe
+        self._compilation = compilation
 
     def read(self, file: str, language: str, counts: Counts) -> Iterator[Findings]:
         """The findings that are reported of a file, function by function.
 
         Raises:
             OSError: it cannot be read.
-            ValueError: it is in a language that is not read.
+            ValueError: it is in a language that is not read, or cannot be compiled.
         """
-        if self._fix:
-            counts.fixed += self._mend(file, language)
+        compilation = self._compilation(file) if Path(file).suffix == SUFFIX and not language else None
+        if compilation:
+            parts = CompiledSource(file, compilation.ptx(file)).parts(self._checker)
+        else:
+            if self._fix:
+                counts.fixed += self._mend(file, language)
+            parts = self._checker.parts_of_file(file, language)
         causes = set[str]()
-        for part in self._checker.parts_of_file(file, language):
+        for part in parts:
             counts.instructions += part.instructions
             counts.uncovered += part.uncovered
             selected = self._configured.selection.applied(part, self._configured.root)
@@ -82,6 +95,8 @@ class Reader:
             counts.hidden += part.hidden + _notes(part) - _notes(selected)
             yield reported
         counts.files += 1
+        if not compilation and (language or SUFFIXES.get(Path(file).suffix)) == "c++" and file != "-":
+            counts.wrapped += calls_wrappers(Path(file).read_bytes())
 
     def _mend(self, file: str, language: str) -> int:
         """Mend a file until nothing is left to mend; how many tokens were replaced."""
@@ -177,7 +192,7 @@ class Run:
 
     def _report(self, task: _Task, reason: str) -> None:
         word = "error" if task.named else "skipped"
-        click.echo(f"{word}: {formats.printable(task.file)}: cannot be read: {reason}", err=True)
+        click.echo(f"{word}: {formats.printable(task.file)}: {reason}", err=True)
         if task.named:
             self.unread = True
         else:
@@ -194,6 +209,9 @@ class Run:
         rest += [f"{met.repeated:,} of the same cause not shown"] if met.repeated else []
         rest += [f"{met.uncovered:,} not covered"] if met.uncovered else []
         rest += [f"{met.skipped:,} file{'' if met.skipped == 1 else 's'} skipped"] if met.skipped else []
+        if met.wrapped:
+            files_call = f"{met.wrapped:,} file{' calls' if met.wrapped == 1 else 's call'}"
+            rest.append(f"{files_call} wrappers, which are checked in PTX: see --nvcc")
         return "; ".join([f"{files}, {instructions} checked, {findings}", *rest])
 
 
@@ -214,7 +232,9 @@ def _notes(findings: Findings) -> int:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    return str(error.strerror if isinstance(error, OSError) else error)
+    if isinstance(error, CompilerError):
+        return f"cannot be compiled: {error}"
+    return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
 
 
 def _processors() -> int:

@@ -19,7 +19,7 @@ from ptxmma.cli.served import RefusedError, printed, refuse_large, within
 #: The verbs that answer questions, without the ones that write files or show pages.
 _VERBS = ("resolve", "show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
 #: Options that read or write files, or change the form for another reader.
-_LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero", "json_schema"}
+_LEFT_OUT = {"database", "fix", "unsafe_fixes", "files", "format", "isolated", "exit_zero", "json_schema", "nvcc", "compile_commands"}
 #: The options of ``layout`` that say what is converted, beside the product's and the ones about the other instruction.
 _CONVERTED = {"instruction", "operand", "through", "transpose", "json"}
 _CONVERT = """\

@@ -1,0 +1,189 @@
+"""CUDA sources as nvcc compiles them: the findings of the PTX, at their places in the source."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ptxmma import paths
+from ptxmma.check.checker import Checker
+from ptxmma.check.findings import Finding, Findings
+from ptxmma.check.remarks import ignored_by
+from ptxmma.ptx.source_lines import SourceLines, SourcePlace
+
+#: The ending of the names of sources that are compiled.
+SUFFIX = ".cu"
+#: Options of a compilation database that say what nvcc writes, and whether a file's name follows.
+_OUTPUTS: Mapping[str, bool] = {
+    **dict.fromkeys(("-c", "--compile", "-dc", "--device-c", "-dw", "--device-w", "-MD", "-MMD", "-MP"), False),
+    **dict.fromkeys(("-o", "--output-file", "-MF", "-MT", "-MQ"), True),
+}
+#: A line of the module in the message of a finding.
+_LINE = re.compile(r"\bline (\d+)")
+
+
+#: Names of functions and types that are asm statements inside: of ptxmma, of the toolkit, and of CuTe.
+_WRAPPERS = re.compile(rb"<ptxmma/[\w/]+\.cuh>|\bptxmma::|\bcuda::ptx\b|\bnvcuda::wmma\b|\bcute::")
+
+
+def calls_wrappers(text: bytes) -> bool:
+    """Return whether a source calls functions whose asm statements are elsewhere, as far as its names tell."""
+    return _WRAPPERS.search(text) is not None
+
+
+class _Entry(msgspec.Struct):
+    """A call of a compiler in a compilation database: a list of arguments, or the same as one text."""
+
+    directory: str
+    file: str
+    arguments: tuple[str, ...] = ()
+    command: str = ""
+
+
+class CompilerError(ValueError):
+    """The compiler cannot be started, or refuses the source; what it says is on standard error."""
+
+
+class Compilation(NamedTuple):
+    """A call of nvcc without a source and without an output.
+
+    Attributes:
+        arguments: the program and its options.
+        folder: the directory in which it runs.
+    """
+
+    arguments: tuple[str, ...]
+    folder: str = "."
+
+    def ptx(self, file: str) -> bytes:
+        """The PTX of a source, with the places of its lines.
+
+        Raises:
+            CompilerError: nvcc cannot be started, or refuses the source.
+        """
+        with tempfile.TemporaryDirectory() as out:
+            module = Path(out) / "module.ptx"
+            command = [*self.arguments, "-lineinfo", "-ptx", "-o", str(module), str(Path(file).resolve())]
+            try:
+                done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=2, check=False)
+            except OSError as error:
+                raise CompilerError(f"{self.arguments[0]} cannot be started: {error.strerror}") from None
+            if done.returncode:
+                raise CompilerError(f"{self.arguments[0]} ends with {done.returncode}")
+            return module.read_bytes()
+
+
+def of_options(options: str) -> Compilation:
+    """The call of the nvcc in the path with some options, written as in a shell.
+
+    Raises:
+        ValueError: a quotation is not closed.
+    """
+    return Compilation(("nvcc", *shlex.split(options)))
+
+
+def of_database(path: str) -> dict[Path, Compilation]:
+    """The calls of nvcc that a ``compile_commands.json`` has, by source.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no compilation database.
+    """
+    compilations = {}
+    for entry in msgspec.json.decode(Path(path).read_bytes(), type=list[_Entry]):
+        arguments = entry.arguments or tuple(shlex.split(entry.command))
+        if arguments and Path(arguments[0]).stem == "nvcc":
+            source = Path(entry.directory, entry.file).resolve()
+            compilations[source] = Compilation(tuple(_without_outputs(arguments, source, entry.directory)), entry.directory)
+    return compilations
+
+
+def _without_outputs(arguments: Sequence[str], source: Path, folder: str) -> Iterator[str]:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _OUTPUTS:
+            if _OUTPUTS[argument]:
+                next(rest, None)
+        elif argument.startswith("-") or Path(folder, argument).resolve() != source:
+            yield argument
+
+
+class CompiledSource:
+    """Findings of a module, at their places in the source.
+
+    Args:
+        file: the source, as the user names it.
+        module: the PTX that nvcc made of it.
+    """
+
+    def __init__(self, file: str, module: bytes) -> None:
+        self._file, self._module = file, module
+        self._lines = SourceLines(module)
+        self._texts: dict[str, list[str]] = {}
+
+    def parts(self, checker: Checker) -> Iterator[Findings]:
+        """The findings of each function."""
+        for part in checker.parts(io.BytesIO(self._module), self._file, "ptx"):
+            yield msgspec.structs.replace(part, findings=tuple(map(self._placed, part)))
+
+    def _placed(self, finding: Finding) -> Finding:
+        """A finding at the innermost place in the author's files; its message says what is inlined there, and into what that is inlined."""
+        places = self._lines.of(finding.line) or (SourcePlace(self._file, 1, 1),)
+        place = next(filter(self._is_authors, places), places[-1])
+        notes = [f"in {self._named(places[0])}"] if place != places[0] else []
+        notes += [f"called from {self._named(call)}" for call in places[places.index(place) + 1 :]]
+        message = _LINE.sub(lambda match: self._with_place(match[0], int(match[1])), finding.message)
+        source = self._text(place)
+        return msgspec.structs.replace(
+            finding,
+            file=self._shown(place.file),
+            line=place.line,
+            column=place.column,
+            message=f"{message}; {''.join(f'{note}, ' for note in notes)}line {finding.line} of the PTX",
+            length=1,
+            source=source,
+            caret=min(place.column - 1, len(source)),
+            fix=None,  # it mends PTX
+            cause=finding.cause or f"{place} {finding.rule}",  # a template is compiled several times
+            ignored=ignored_by(source),
+        )
+
+    def _with_place(self, text: str, line: int) -> str:
+        """A line of the module that a message names, with its place in the source."""
+        places = self._lines.of(line)
+        place = next(filter(self._is_authors, places), places[-1] if places else None)
+        return f"{text} ({self._named(place)})" if place else text
+
+    def _is_authors(self, place: SourcePlace) -> bool:
+        """Return whether a place is in a file beside the source, or below the working directory, and not in ptxmma's own headers."""
+        path = Path(place.file).resolve()
+        return any(map(path.is_relative_to, (Path(self._file).resolve().parent, Path.cwd()))) and not path.is_relative_to(paths.INCLUDE)
+
+    def _named(self, place: SourcePlace) -> str:
+        return f"{self._shown(place.file)}:{place.line}"
+
+    def _shown(self, file: str) -> str:
+        """The name of a file: of the source as it was given, of others from the include or the working directory on."""
+        path = Path(file).resolve()
+        if path == Path(self._file).resolve():
+            return self._file
+        root = next(filter(path.is_relative_to, (paths.INCLUDE, Path.cwd())), None)
+        return str(path.relative_to(root) if root else path)
+
+    def _text(self, place: SourcePlace) -> str:
+        """The line of a place; ``""`` where its file cannot be read."""
+        if place.file not in self._texts:
+            try:
+                self._texts[place.file] = Path(place.file).read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError:
+                self._texts[place.file] = []
+        lines = self._texts[place.file]
+        return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
