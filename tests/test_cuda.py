@@ -17,7 +17,7 @@ import cuda_calls
 from cuda_calls import Kernels, Nvcc, calls, front_calls, instructions_in
 from header_programs import run, write_headers
 from ptxmma.catalog.instructions import Catalog, Instruction
-from ptxmma.catalog.names.cplusplus import front_name, identifier, shown
+from ptxmma.catalog.names.cplusplus import aliases, front_name, identifier, parameters, shown
 from ptxmma.catalog.variants import recased
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import header_names
@@ -230,6 +230,51 @@ using Product = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16,
 using in_shared = matrix_descriptor<PTXMMA_MAJORNESS_K>;
 using in_tensor = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;
 """
+
+
+def test_every_fragment_is_an_array(catalog: Catalog) -> None:
+    """Code for any instruction declares ``T::a::type`` and passes it; a function that takes single registers takes arrays, too."""
+    for instruction in catalog.all():
+        for operand in (operand for form in instruction.forms for operand in form.operands):
+            if operand.layout is not None and operand.layout.kind == "fragment":
+                assert f"(&{identifier(operand.name)})[{operand.registers}]" in parameters(operand, operand.c_type)[0].parameter
+
+
+def test_names_may_leave_out_what_ptx_may(catalog: Catalog) -> None:
+    names = {instruction.identifier for instruction in catalog.all()}
+    brief = {alias: instruction for instruction in catalog.all() for alias in aliases(instruction.variant)}
+    assert not names & brief.keys()
+    assert brief["mma_m8n8k4_f64_f64_f64_f64"].identifier == "mma_m8n8k4_f64_f64_f64_f64_rn"
+    assert {instruction.family for instruction in brief.values()} == {"mma", "mma.sp", "wmma"}
+    spelling = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
+    assert aliases(catalog.find(spelling).variant) == ("mma_m16n8k32_kind_mxf8f6f4_f32_e4m3_e4m3_f32_ue8m0",)
+
+
+@pytest.mark.nvcc
+def test_calls_without_defaults_and_with_arrays(compiler: Nvcc, tmp_path: Path) -> None:
+    source = """#include <ptxmma/mma/f64_f64.cuh>
+#include <ptxmma/movmatrix.cuh>
+using Multiply = ptxmma::mma<ptxmma::shape<8, 8, 4>, ptxmma::f64, ptxmma::f64, ptxmma::f64, ptxmma::f64>;
+using Transpose = ptxmma::movmatrix<ptxmma::shape<8, 8>, ptxmma::b16>;
+__global__ void kernel(double* sums, uint32_t* registers) {
+  Multiply::a::type a = {sums[0]};
+  Multiply::b::type b = {sums[1]};
+  Multiply::d::type d = {sums[2], sums[3]};
+  Multiply::call(d, a, b, d);
+  ptxmma::mma_m8n8k4_f64_f64_f64_f64(d, a, b, d);
+  sums[0] = d[0];
+  Transpose::a::type given = {registers[0]};
+  Transpose::d::type got;
+  Transpose::call(got, given);
+  ptxmma::movmatrix_m8n8_b16(got, got);
+  Transpose::call(got[0], got[0]);  // single registers
+  registers[1] = got[0];
+}
+"""
+    compiler.build(source, "-std=c++17", "-arch=sm_80", "-ptx", "-o", "kernel.ptx", folder=tmp_path)
+    made = (tmp_path / "kernel.ptx").read_text()
+    assert made.count("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn ") == 2
+    assert made.count("movmatrix.sync.aligned.m8n8.trans.b16 ") == 3
 
 
 @pytest.mark.nvcc

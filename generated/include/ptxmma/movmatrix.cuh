@@ -33,6 +33,19 @@ struct movmatrix_m8n8_da_b16 {
 
 // d, a
 template <class Use = void>
+PTXMMA_FUNCTION movmatrix_m8n8_b16(uint32_t (&d)[1], const uint32_t (&a)[1])
+#ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
+{
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+    : "=r"(d[0])
+    : "r"(a[0]));
+}
+#else
+PTXMMA_SM_75_PTX_7_8_ABSENT
+#endif
+
+// d, a
+template <class Use = void>
 PTXMMA_FUNCTION movmatrix_m8n8_b16(uint32_t& d, uint32_t a)
 #ifndef PTXMMA_SM_75_PTX_7_8_ABSENT
 {
@@ -53,6 +66,11 @@ struct movmatrix<shape<8, 8>, b16> {
   static constexpr int rows = 8, cols = 8;
   using d = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
   using a = fragment<b16, uint32_t, 1, 2, layout::movmatrix_m8n8_da_b16>;
+
+  template <class Use = void>
+  static PTXMMA_FUNCTION call(uint32_t (&d)[1], const uint32_t (&a)[1]) PTXMMA_BODY(
+    ::ptxmma::movmatrix_m8n8_b16(d, a);
+  )
 
   template <class Use = void>
   static PTXMMA_FUNCTION call(uint32_t& d, uint32_t a) PTXMMA_BODY(

@@ -12,7 +12,7 @@ from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES, Parameter
 from ptxmma.catalog.variants import Variant, expand, placeholders, recased, telling_tokens
-from ptxmma.model import Hint, InstructionSet
+from ptxmma.model import Facts, Hint, InstructionSet, matches
 
 #: A family with more variants than this has a header for each pair of multiplicand types: one header stays cheap to include.
 _MOST = 100
@@ -72,18 +72,38 @@ def type_qualifiers(entry: InstructionSet) -> list[str]:
     return made
 
 
-def front_name(variant: Variant) -> tuple[str, tuple[str, ...]]:
+def front_name(variant: Variant, facts: Facts | None = None) -> tuple[str, tuple[str, ...]]:
     """The template of a variant in the typed front, and its arguments after the shape: ``("mma_sp", ("f32", "f16", "f16", "f32"))``.
 
     What comes before the shape in its identifier belongs to the name; of the rest, the types come first.  Where the syntax does not name
     the shape, the stem alone is the name.
     """
     entry = variant.instruction
-    tokens = telling_tokens(entry, variant.facts)
+    tokens = telling_tokens(entry, variant.facts if facts is None else facts)
     at = next((place for place, (name, _) in enumerate(tokens) if name == entry.shape), 0)
     types = type_qualifiers(entry)
     later = sorted([token for token in tokens[at:] if token[0] != entry.shape], key=lambda pair: pair[0] not in types)
     return "_".join([entry.stem, *(token for _, token in tokens[:at])]), tuple(identifier(token) for _, token in later)
+
+
+def without_defaults(variant: Variant) -> Facts | None:
+    """The facts without the qualifiers that a name may leave out, as PTX does: their values are the default.  None where there are none."""
+    entry, facts = variant.instruction, variant.facts
+    told = {name for name, _ in telling_tokens(entry, facts)}
+    left_out = {
+        name: ""
+        for name, qualifier in entry.qualifiers.items()
+        if name in told and any(default.value == facts[name] and matches(default.when, facts) for default in qualifier.default)
+    }
+    return {**facts, **left_out} if left_out else None
+
+
+def aliases(variant: Variant) -> tuple[str, ...]:
+    """The other names of a function: ``("mma_m8n8k4_f64_f64_f64_f64",)`` for ``mma_m8n8k4_f64_f64_f64_f64_rn``."""
+    facts = without_defaults(variant)
+    if facts is None:
+        return ()
+    return ("_".join([variant.instruction.stem, *(token for _, token in telling_tokens(variant.instruction, facts))]),)
 
 
 def header(instruction: Instruction) -> str:
@@ -232,7 +252,8 @@ def shown(instruction: Instruction) -> Shown:
             ]
             made = body(form, parts, memory=instruction.variant.instruction.memory, hints=hint_parameters(instruction))
             template = f"template <{made.template}> " if made.template else ""
-            signatures.append(f"{template}ptxmma::{instruction.identifier}({made.parameters})")
+            names = (instruction.identifier, *aliases(instruction.variant))
+            signatures += [f"{template}ptxmma::{name}({made.parameters})" for name in names]
             statements.append(body(form, fixed, memory=instruction.variant.instruction.memory).statement(instruction.canonical))
     front = ""
     if instruction.variant.shape:

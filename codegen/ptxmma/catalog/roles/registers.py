@@ -43,18 +43,14 @@ class Fragment(Role):
         return vector(operand.register_types[0], operand.registers)
 
     def parameters(self, operand: Operand, name: str, c_type: str) -> tuple[Parameter, ...]:
-        """An array by reference, or a single register."""
+        """An array by reference, or, of a single register, that or its value."""
         prefix = {"read": "", "write": "=", "read-write": "+"}[operand.access]
+        declared = f"{'' if prefix else 'const '}{c_type} (&{name})[{operand.registers}]"
+        values = tuple(f'"{prefix}{operand.constraint}"({name}[{i}])' for i in range(operand.registers))
         if operand.single:
             value = f'"{prefix}{operand.constraint}"({name})'
-            return (Parameter(parameter=f"{c_type}{'&' if prefix else ''} {name}", values=(value,)),)
-        array = Parameter(
-            parameter=f"{'' if prefix else 'const '}{c_type} (&{name})[{operand.registers}]",
-            values=tuple(f'"{prefix}{operand.constraint}"({name}[{i}])' for i in range(operand.registers)),
-            array=f'"{prefix}{operand.constraint}", {name}',
-            text="{{{}}}",
-        )
-        return (array,)
+            return (Parameter(declared, values=values), Parameter(parameter=f"{c_type}{'&' if prefix else ''} {name}", values=(value,)))
+        return (Parameter(declared, values=values, array=f'"{prefix}{operand.constraint}", {name}', text="{{{}}}"),)
 
 
 class Accumulator(Fragment):

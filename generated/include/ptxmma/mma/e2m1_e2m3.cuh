@@ -70,9 +70,41 @@ PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m3_f32_ue8m0(
 PTXMMA_SM_120F_PTX_8_7_ABSENT
 #endif
 
+// d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b};  the same as mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m3_f32_ue8m0
+template <int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b, class Use = void>
+PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_f32_e2m1_e2m3_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint32_t scale_b_data)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
+  PTXMMA_FROM_TO(byte_id_a, 0, 3);
+  PTXMMA_ONE_OF(thread_id_a, 0, 1);
+  PTXMMA_FROM_TO(byte_id_b, 0, 3);
+  PTXMMA_FROM_TO(thread_id_b, 0, 3);
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m3.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13}, %14, {%15, %16}, %17, {%18, %19};"
+    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+      "f"(c[2]), "f"(c[3]), "r"(scale_a_data), "n"(byte_id_a), "n"(thread_id_a), "r"(scale_b_data), "n"(byte_id_b), "n"(thread_id_b));
+}
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
+
 // d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
 template <class Use = void>
 PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m3_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m3.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13}, %14, {%15, %16}, %17, {%18, %19};"
+    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+      "f"(c[2]), "f"(c[3]), "r"(scale_a_data), "h"(byte_id_a), "h"(thread_id_a), "r"(scale_b_data), "h"(byte_id_b), "h"(thread_id_b));
+}
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
+
+// d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b};  the same as mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m3_f32_ue8m0
+template <class Use = void>
+PTXMMA_FUNCTION mma_m16n8k32_kind_mxf8f6f4_f32_e2m1_e2m3_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4], uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
 #ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
 {
   asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m3.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13}, %14, {%15, %16}, %17, {%18, %19};"
@@ -131,5 +163,7 @@ struct mma<shape<16, 8, 32>, f32, e2m1, e2m3, f32, ue8m0, kind_mxf8f6f4, scale_v
     ::ptxmma::mma_m16n8k32_kind_mxf8f6f4_scale_vec_1x_f32_e2m1_e2m3_f32_ue8m0(d, a, b, c, scale_a_data, byte_id_a, thread_id_a, scale_b_data, byte_id_b, thread_id_b);
   )
 };
+template <>
+struct mma<shape<16, 8, 32>, f32, e2m1, e2m3, f32, ue8m0, kind_mxf8f6f4> : mma<shape<16, 8, 32>, f32, e2m1, e2m3, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {};
 
 }  // namespace ptxmma

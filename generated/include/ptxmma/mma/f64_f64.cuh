@@ -33,6 +33,19 @@ PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rn(double (&d)[2], const double (&a)[
 PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
+// d, a, b, c;  the same as mma_m8n8k4_f64_f64_f64_f64_rn
+template <class Use = void>
+PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn {%0, %1}, {%2}, {%3}, {%4, %5};"
+    : "=d"(d[0]), "=d"(d[1])
+    : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION mma_m8n8k4_f64_f64_f64_f64_rz(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -87,6 +100,19 @@ PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)
 PTXMMA_SM_90_PTX_7_8_ABSENT
 #endif
 
+// d, a, b, c;  the same as mma_m16n8k4_f64_f64_f64_f64_rn
+template <class Use = void>
+PTXMMA_FUNCTION mma_m16n8k4_f64_f64_f64_f64(double (&d)[4], const double (&a)[2], const double (&b)[1], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+    : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+    : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
+}
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
+
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
@@ -101,9 +127,37 @@ PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)
 PTXMMA_SM_90_PTX_7_8_ABSENT
 #endif
 
+// d, a, b, c;  the same as mma_m16n8k8_f64_f64_f64_f64_rn
+template <class Use = void>
+PTXMMA_FUNCTION mma_m16n8k8_f64_f64_f64_f64(double (&d)[4], const double (&a)[4], const double (&b)[2], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+    : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+    : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]), "d"(c[1]),
+      "d"(c[2]), "d"(c[3]));
+}
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
+
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64_rn(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
+#ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
+{
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
+    : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+    : PTXMMA_REGISTERS_8("d", a), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]), "d"(c[2]),
+      "d"(c[3]));
+}
+#else
+PTXMMA_SM_90_PTX_7_8_ABSENT
+#endif
+
+// d, a, b, c;  the same as mma_m16n8k16_f64_f64_f64_f64_rn
+template <class Use = void>
+PTXMMA_FUNCTION mma_m16n8k16_f64_f64_f64_f64(double (&d)[4], const double (&a)[8], const double (&b)[4], const double (&c)[4])
 #ifndef PTXMMA_SM_90_PTX_7_8_ABSENT
 {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%16, %17, %18, %19};"
@@ -255,6 +309,8 @@ struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
     ::ptxmma::mma_m8n8k4_f64_f64_f64_f64_rn(d, a, b, c);
   )
 };
+template <>
+struct mma<shape<8, 8, 4>, f64, f64, f64, f64> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
@@ -269,6 +325,8 @@ struct mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {
     ::ptxmma::mma_m16n8k4_f64_f64_f64_f64_rn(d, a, b, c);
   )
 };
+template <>
+struct mma<shape<16, 8, 4>, f64, f64, f64, f64> : mma<shape<16, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
@@ -283,6 +341,8 @@ struct mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {
     ::ptxmma::mma_m16n8k8_f64_f64_f64_f64_rn(d, a, b, c);
   )
 };
+template <>
+struct mma<shape<16, 8, 8>, f64, f64, f64, f64> : mma<shape<16, 8, 8>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
@@ -297,6 +357,8 @@ struct mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {
     ::ptxmma::mma_m16n8k16_f64_f64_f64_f64_rn(d, a, b, c);
   )
 };
+template <>
+struct mma<shape<16, 8, 16>, f64, f64, f64, f64> : mma<shape<16, 8, 16>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct mma<shape<8, 8, 4>, f64, f64, f64, f64, rz> : mma<shape<8, 8, 4>, f64, f64, f64, f64, rn> {

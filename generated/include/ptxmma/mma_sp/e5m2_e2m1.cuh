@@ -78,9 +78,45 @@ PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_
 PTXMMA_SM_120F_PTX_8_7_ABSENT
 #endif
 
+// d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b};  the same as mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e5m2_e2m1_f32_ue8m0
+template <int f, int byte_id_a, int thread_id_a, int byte_id_b, int thread_id_b, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_f32_e5m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint32_t scale_b_data)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
+  PTXMMA_ONE_OF(f, 0);
+  PTXMMA_FROM_TO(byte_id_a, 0, 3);
+  PTXMMA_ONE_OF(thread_id_a, 0, 1);
+  PTXMMA_FROM_TO(byte_id_b, 0, 3);
+  PTXMMA_FROM_TO(thread_id_b, 0, 3);
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e2m1.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17, %18, {%19, %20}, %21, {%22, %23};"
+    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
+      "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f), "r"(scale_a_data), "n"(byte_id_a),
+      "n"(thread_id_a), "r"(scale_b_data), "n"(byte_id_b), "n"(thread_id_b));
+}
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
+
 // d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
 template <int f, class Use = void>
 PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e5m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
+#ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
+{
+  PTXMMA_ONE_OF(f, 0);
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e2m1.f32.ue8m0 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%12, %13, %14, %15}, %16, %17, %18, {%19, %20}, %21, {%22, %23};"
+    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
+      "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(e), "n"(f), "r"(scale_a_data), "h"(byte_id_a),
+      "h"(thread_id_a), "r"(scale_b_data), "h"(byte_id_b), "h"(thread_id_b));
+}
+#else
+PTXMMA_SM_120F_PTX_8_7_ABSENT
+#endif
+
+// d, a, b, c, e, f, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b};  the same as mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_scale_vec_1x_f32_e5m2_e2m1_f32_ue8m0
+template <int f, class Use = void>
+PTXMMA_FUNCTION mma_sp_ordered_metadata_m16n8k64_kind_mxf8f6f4_f32_e5m2_e2m1_f32_ue8m0(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[4], const float (&c)[4], uint32_t e, uint32_t scale_a_data, uint16_t byte_id_a, uint16_t thread_id_a, uint32_t scale_b_data, uint16_t byte_id_b, uint16_t thread_id_b)
 #ifndef PTXMMA_SM_120F_PTX_8_7_ABSENT
 {
   PTXMMA_ONE_OF(f, 0);
@@ -153,5 +189,7 @@ struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e2m1, f32, ue8m0, ki
     }
   )
 };
+template <>
+struct mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e2m1, f32, ue8m0, kind_mxf8f6f4> : mma_sp_ordered_metadata<shape<16, 8, 64>, f32, e5m2, e2m1, f32, ue8m0, kind_mxf8f6f4, scale_vec_1x> {};
 
 }  // namespace ptxmma

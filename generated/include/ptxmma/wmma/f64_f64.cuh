@@ -33,6 +33,19 @@ PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const
 PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
+// d, a, b, c;  the same as wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64
+template <class Use = void>
+PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
+  asm volatile("wmma.mma.sync.aligned.row.row.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+    : "=d"(d[0]), "=d"(d[1])
+    : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION wmma_mma_row_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -75,6 +88,19 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
+  asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+    : "=d"(d[0]), "=d"(d[1])
+    : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// d, a, b, c;  the same as wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64
+template <class Use = void>
+PTXMMA_FUNCTION wmma_mma_row_col_m8n8k4_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
 #ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 {
   asm volatile("wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
@@ -137,6 +163,19 @@ PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const
 PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
+// d, a, b, c;  the same as wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64
+template <class Use = void>
+PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
+  asm volatile("wmma.mma.sync.aligned.col.row.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+    : "=d"(d[0]), "=d"(d[1])
+    : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION wmma_mma_col_row_m8n8k4_rz_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
@@ -179,6 +218,19 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 // d, a, b, c
 template <class Use = void>
 PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
+#ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
+{
+  asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+    : "=d"(d[0]), "=d"(d[1])
+    : "d"(a[0]), "d"(b[0]), "d"(c[0]), "d"(c[1]));
+}
+#else
+PTXMMA_SM_80_PTX_7_0_ABSENT
+#endif
+
+// d, a, b, c;  the same as wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64
+template <class Use = void>
+PTXMMA_FUNCTION wmma_mma_col_col_m8n8k4_f64_f64_f64_f64(double (&d)[2], const double (&a)[1], const double (&b)[1], const double (&c)[2])
 #ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 {
   asm volatile("wmma.mma.sync.aligned.col.col.m8n8k4.rn.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
@@ -245,6 +297,8 @@ struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
     ::ptxmma::wmma_mma_row_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
   )
 };
+template <>
+struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
@@ -277,6 +331,8 @@ struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_r
     ::ptxmma::wmma_mma_row_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
   )
 };
+template <>
+struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64> : wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct wmma_mma_row_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
@@ -309,6 +365,8 @@ struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_r
     ::ptxmma::wmma_mma_col_row_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
   )
 };
+template <>
+struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64> : wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct wmma_mma_col_row<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {
@@ -341,6 +399,8 @@ struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> : wmma_mma_row_r
     ::ptxmma::wmma_mma_col_col_m8n8k4_rn_f64_f64_f64_f64(d, a, b, c);
   )
 };
+template <>
+struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64> : wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rn> {};
 
 template <>
 struct wmma_mma_col_col<shape<8, 8, 4>, f64, f64, f64, f64, rz> : wmma_mma_row_row<shape<8, 8, 4>, f64, f64, f64, f64, rn> {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.layouts import granularity
-from ptxmma.catalog.names.cplusplus import front_name, identifier
+from ptxmma.catalog.names.cplusplus import front_name, identifier, without_defaults
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit import c_text
@@ -65,6 +65,7 @@ class Front(NamedTuple):
         shape: ``"shape<64, columns, 16>"``.
         brief: ``"shape<64, columns>"`` where the depth follows from the types, else empty.
         arguments: the template arguments after the shape: ``("f32", "bf16", "bf16")``.
+        usual: the same without defaults, such as the rounding of f64; empty without any.
         extents: sizes by name, as C++.
         ranges: the legal values of the extent that ranges, in words; empty where none does.
         check: condition on it.
@@ -79,6 +80,7 @@ class Front(NamedTuple):
     shape: str
     brief: str
     arguments: tuple[str, ...]
+    usual: tuple[str, ...]
     extents: dict[str, str]
     ranges: str
     check: str
@@ -143,6 +145,7 @@ class Fronts:
             shape=_shape(extents, first.shape_sizes),
             brief=_shape(extents, [one for one in first.shape_sizes if one != _DEPTH]) if implied else "",
             arguments=arguments,
+            usual=front_name(variant, facts)[1] if (facts := without_defaults(variant)) is not None else (),
             extents=extents,
             ranges=ranges,
             check=check,

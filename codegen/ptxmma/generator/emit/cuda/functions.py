@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
-from ptxmma.catalog.names.cplusplus import Body, body, hint_parameters, identifier, parameters, ways
+from ptxmma.catalog.names.cplusplus import Body, aliases, body, hint_parameters, identifier, parameters, ways
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES, Parameter
 from ptxmma.model import Spec, Target, Version
@@ -177,6 +177,8 @@ class Functions:
                 if made is None:
                     made = self._bodies[key] = body(form, parts, memory=memory, hints=hints, brief=True)
                 yield Function(instruction.identifier, instruction.canonical, guard, remark, made)
+                for alias in aliases(instruction.variant):
+                    yield Function(alias, instruction.canonical, guard, f"the same as {instruction.identifier}", made)
 
     def ways(self, form: OperandForm) -> list[list[Parameter]]:
         """The ways to pass the operands of a form: a part of a signature for each operand."""
