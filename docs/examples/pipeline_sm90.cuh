@@ -4,20 +4,12 @@
 
 #include <ptxmma/cp_async_bulk/cp_async_bulk.cuh>
 #include <ptxmma/cuda/ordering.cuh>
-#include <ptxmma/mbarrier.cuh>
+#include <ptxmma/cuda/stage_ring.cuh>
 
 namespace pipeline {
 
 constexpr int STAGES = 4, NUMBERS = 1024, READERS = 128;  // numbers of a stage, threads that read it
 constexpr uint32_t BYTES = NUMBERS * sizeof(float);
-
-// Returns when the phase with this parity is complete: the current one, or the one before, which is.
-__device__ __forceinline__ void wait(uint64_t& barrier, uint32_t parity) {
-  uint32_t complete;
-  do {
-    ptxmma::mbarrier_try_wait_parity_shared(complete, &barrier, parity);
-  } while (!complete);
-}
 
 // Multiplies NUMBERS x tiles numbers. Launch with READERS + 32 threads.
 __global__ void __launch_bounds__(READERS + 32) scale(const float* in, float* out, int tiles, float factor) {
@@ -35,14 +27,14 @@ __global__ void __launch_bounds__(READERS + 32) scale(const float* in, float* ou
   if (threadIdx.x == READERS) {
     for (int tile = blockIdx.x, round = 0; tile < tiles; tile += gridDim.x, ++round) {
       const int number = round % STAGES;
-      wait(empty[number], round / STAGES % 2 ^ 1);  // the first time at once
+      ptxmma::mbarrier_wait(&empty[number], round / STAGES % 2 ^ 1);  // the first time at once
       ptxmma::mbarrier_arrive_expect_tx_shared(state, &full[number], BYTES);
       ptxmma::cp_async_bulk_shared_cluster_global(stage[number], in + size_t(tile) * NUMBERS, BYTES, &full[number]);
     }
   } else if (threadIdx.x < READERS) {
     for (int tile = blockIdx.x, round = 0; tile < tiles; tile += gridDim.x, ++round) {
       const int number = round % STAGES;
-      wait(full[number], round / STAGES % 2);
+      ptxmma::mbarrier_wait(&full[number], round / STAGES % 2);
       float values[NUMBERS / READERS];
       for (int part = 0; part < NUMBERS / READERS; ++part) values[part] = stage[number][part * READERS + threadIdx.x];
       ptxmma::mbarrier_arrive_shared(state, &empty[number]);  // this thread has read the stage
