@@ -1,0 +1,66 @@
+"""The headers of which kernels are made: ``check`` finds nothing in the kernels of ``docs/headers.rst``, and what is left out of them."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from cuda_calls import Nvcc
+from ptxmma.check import check
+
+pytestmark = pytest.mark.nvcc
+
+#: A kernel for each example: its readers copy a tile to global memory, number by number.
+_COPIES = """
+__global__ void kernel(const __half* a, int pitch, int rows, int k, uint32_t* out) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  run(ptxmma::shared_address(memory), a, pitch, rows, k, [&](uint32_t start) {
+    uint32_t word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(start + 4 * threadIdx.x) : "memory");
+    out[threadIdx.x] += word;
+  });
+}
+"""
+_RING = """
+__global__ void kernel(const __grid_constant__ Map map, int row, int steps, unsigned* out) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  run(*reinterpret_cast<Shared*>(memory), &map, row, steps, [&](const unsigned char* tile) {
+    out[threadIdx.x] += reinterpret_cast<const unsigned*>(tile)[threadIdx.x];
+  });
+}
+"""
+_MAP = "struct alignas(64) Map { unsigned char bytes[128]; };\n"
+
+
+def _example(root: Path, header: str) -> str:
+    """The example of the guide that includes a header."""
+    text = (root / "docs/headers.rst").read_text(encoding="utf-8")
+    blocks = re.findall(r"^\.\. code-block:: cuda\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
+    [found] = [textwrap.dedent(block) for block in blocks if f"#include <ptxmma/cuda/{header}>" in block]
+    return found
+
+
+def _rules(compiler: Nvcc, source: str, folder: Path) -> set[str]:
+    return {finding.rule for finding in check(compiler.ptx_of(source, "sm_90a", folder)) if finding.severity != "note"}
+
+
+def _without(source: str, step: str) -> str:
+    assert source.count(step) == 1
+    return source.replace(step, "")
+
+
+def test_copies_ahead_of_the_reads(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
+    assert not _rules(compiler, _example(root, "copy_pipeline.cuh") + _COPIES, tmp_path)
+
+
+def test_a_ring_that_tma_fills(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
+    source = _MAP + _example(root, "stage_ring.cuh") + _RING
+    assert not _rules(compiler, source, tmp_path)
+    assert "unpublished-barrier" in _rules(compiler, _without(source, "  __syncthreads();\n"), tmp_path)
+    assert "unmatched-mbarrier" in _rules(compiler, _without(source, "      shared.barriers.wait_full(ring);\n"), tmp_path)
+    empty, full = "shared.barriers.wait_empty(ring);", "ptxmma::mbarrier_wait(&shared.barriers.empty[ring.stage], ring.parity);"
+    assert source.count(empty) == 1
+    assert "endless-wait" in _rules(compiler, source.replace(empty, full), tmp_path)
