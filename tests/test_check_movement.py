@@ -35,6 +35,7 @@ def _rules(line: str, target: str = "sm_107a", version: str = "9.4") -> list[str
         "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0], %r1;",
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 4096;",
         "mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], %r1, 1000;",
+        "mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], %r1, -1;",
         "mbarrier.test_wait.phase_type::primary.shared::cta.b64 %p0|%p1, [%r0], %rd1;",
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r0], [%rd0], %r1, [%r2], %h0;",
         "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd0], [%r0], 32, %rd1;",

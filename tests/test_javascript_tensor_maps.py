@@ -50,11 +50,12 @@ def test_rules_are_judged_as_the_library_judges_them(tmp_path: Path) -> None:
 
 def test_dense_strides_and_errors(tmp_path: Path) -> None:
     tensor = {"type": "BFLOAT16", "shape": [64, 56, 8]}
-    fitting, dense, unknown, short = _asked(
+    fitting, dense, unknown, mode, short = _asked(
         [
             {**tensor, "box": [64, 8, 1], "swizzle": "128B"},
             {**tensor, "shape": [60, 56, 8], "box": [8, 8, 1]},
             {**tensor, "type": "BF16", "box": [64, 8, 1]},
+            {**tensor, "mode": "im2col_w", "box": [64, 8, 1]},
             {**tensor, "box": [64, 8]},
         ],
         tmp_path,
@@ -62,4 +63,5 @@ def test_dense_strides_and_errors(tmp_path: Path) -> None:
     assert fitting == []
     assert [(fault["argument"], fault["index"]) for fault in dense] == [("strides", 0)]  # 120 bytes; 120 * 56 are whole 16 bytes
     assert unknown.startswith("RangeError: unknown type BF16; known: UINT8,")
+    assert mode == "RangeError: unknown mode im2col_w; known: tiled, gather4, im2col"
     assert short == "RangeError: box has 2 entries; it takes 3"

@@ -93,6 +93,11 @@ def test_defaults_may_be_left_out() -> None:
             "'.m64n40k32' where the closest has '.m64n32k32'",
             "wgmma.mma_async.sync.aligned.m64n",
         ),
+        (
+            "cp.async.bulk.tensor.6d",
+            "it lacks '.5d', '.global', '.shared::cta', '.bulk_group'; '.6d' is in no covered instruction",
+            "cp.async.bulk.tensor.5d",
+        ),
         ("mma.aligned.m16n8k16.row.col.f32.f16.f16.f32", "it lacks '.sync'", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.row.col.row.f32.f16.f16.f32", "'.row' is there twice", "m16n8k16.row.col.f32.f16.f16.f32"),
         ("mma.sync.aligned.m16n8k16.satfinite.row.col.f32.f16.f16.f32", "'.satfinite' does not belong", "m16n8k16.row.col.f32.f16.f16.f32"),

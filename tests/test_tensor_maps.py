@@ -24,7 +24,9 @@ from ptxmma.matrices.shared_memory import CopiedTile, Ring, SharedLayout, read_o
         ({"box": (72, 128)}, r"box\[0\] = 72: .*wider than the 128 bytes.*nearest legal one is 64"),
         ({"box": (64, 300)}, r"box\[1\] = 300: .*1 to 256.*nearest legal one is 256"),
         ({"box": (60, 128)}, r"box\[0\] = 60: .*whole 16 bytes.*nearest legal one is 56"),
-        ({"shape": (4095, 4096)}, r"strides\[0\] = 8190: .*multiple of 16 bytes"),
+        ({"shape": (4095, 4096)}, r"strides\[0\] = 8190: .*multiple of 16 bytes.*nearest legal one is 8192"),
+        ({"shape": (4090, 4096), "strides": (8180,)}, r"strides\[0\] = 8180: .*nearest legal one is 8192"),  # 8176 is nearer, and too short
+        ({"swizzle": "48B"}, r"unknown swizzle '48B'; known: none, 32B, 64B, 128B, 128B_ATOM_32B, "),
         ({"address": 8}, r"address = 8: .*nearest legal one is 0"),
         ({"fill": "Nan"}, r"unknown fill 'Nan'"),
         ({"box": (64,)}, r"box has 1 entries; it takes 2"),
@@ -66,6 +68,9 @@ def test_a_ring_counts_bytes_of_copies_that_bring_some() -> None:
     assert Ring(5, (9216, 4096)).transaction_bytes == 13312
     with pytest.raises(ValueError, match=r"copies = -3: a copy counts 1 byte or more"):
         Ring(5, (10000, -3))
+    assert Ring(5, (1 << 19, (1 << 19) - 1)).transaction_bytes == (1 << 20) - 1
+    with pytest.raises(ValueError, match=r"copies of 1048576 bytes: an mbarrier cannot count them in a phase"):
+        Ring(5, (1 << 19, 1 << 19))
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ def test_a_store_takes_less() -> None:
     [
         (("--box", "72x128"), "--box[0] = 72: 72 elements of 16 bits are wider than the 128 bytes"),
         (("--box", "72x128"), "the nearest legal one is 64"),
+        (("--box", "300x8"), "--box[0] = 300: a box has 1 to 256 elements along each dimension; 300 elements of 16 bits do not fill whole"),
         (("--box", "64"), "--box has 1 entries; it takes 2"),
         (("--box", "64by8"), "'64by8' is not a list of integers; write 64x128"),
         (("--box", "64x8", "--at", "3,0"), "--at[0] = 3: 3 elements of 16 bits are not whole 16 bytes: the copy traps"),

@@ -25,6 +25,8 @@ class Offered(Protocol):
 
 #: An integer or an array of integers: a coordinate, or many.
 Numbers: TypeAlias = SupportsIndex | Shaped
+#: So many names or fewer are listed in a message, however close one of them is.
+_FEW = 8
 #: A matrix or registers: an array of any library.
 AnyArray: TypeAlias = Shaped | Offered
 
@@ -65,7 +67,7 @@ def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
     """Check that a name is one of some; None passes.
 
     Raises:
-        ValueError: an unknown name; the message has the closest, or all of them.
+        ValueError: an unknown name; the message has the closest, or all of them where they are few.
     """
     if value is None:
         return
@@ -74,7 +76,7 @@ def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
         return
     import difflib  # only when there is something to explain
 
-    close = difflib.get_close_matches(value, names, 3)
+    close = difflib.get_close_matches(value, names, 3) if len(names) > _FEW else []
     raise ValueError(f"unknown {what} {value!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(names)}"))
 
 

@@ -18,14 +18,14 @@ from ptxmma.catalog.evidence.witnesses import Sighting
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
-from ptxmma_proof import errata, questions
+from ptxmma_proof import errata, neighbours, questions
 from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.claims import first_by, first_module, known_to
 from ptxmma_proof.questions import Lines, Progress, Question, quiet
 
 
 class Subject(NamedTuple):
-    """The instructions in question, line by line: each with each of its operand lists, and with each of its hints and the first list."""
+    """The instructions in question, line by line: each with each of its operand lists, and representatives with hints."""
 
     catalog: Catalog
     instructions: tuple[Instruction, ...]  # the instructions of each line
@@ -37,10 +37,18 @@ class Subject(NamedTuple):
         """Everything in a database, or in some of its families."""
         chosen = [instruction for instruction in catalog.all() if not families or instruction.family in families]
         asked = [(instruction, form, line) for instruction in chosen for form, line in ptx.asked(instruction)]
-        hinted = (each for instruction in chosen for each in instruction.hinted())
+        hinted = (each for instruction in neighbours.representatives(chosen) for each in _hinted(instruction))
         asked += [(each, ptx.operand_lists(each)[0], ptx.lines(each)[0]) for each in hinted]
         instructions, forms, lines = zip(*asked, strict=True) if asked else ((), (), ())
         return cls(catalog, instructions, forms, Lines.of(lines, banks(catalog)))
+
+
+def _hinted(instruction: Instruction) -> Iterator[Instruction]:
+    """The instruction with each hint alone, and with one of each hint that it takes."""
+    *others, last = [instruction, *instruction.hinted()]
+    yield from (each for each in others if len(each.hints) == 1)
+    if last.hints:
+        yield last
 
 
 class Column(NamedTuple):

@@ -31,6 +31,9 @@ _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -s
 _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
+#: A line with a 32-bit address for which ptxas needs 64 bits: it warns about the line, and its error names none.
+_NARROW = re.compile(r"uses 32-bit address on line '(\d+)'")
+_NARROW_ERROR = re.compile(r"fatal *: +(32-Bit .+)")
 #: A modifier in several parts or one that starts with a digit (``.32x32b``), which old releases cannot read.
 _UNUSUAL = re.compile(r"\.(\w+(?:::?\w+)+|\d+x\w+)")
 #: A callback that takes the number of questions answered so far and the number of all.
@@ -74,7 +77,7 @@ class Question(NamedTuple):
     target: str
     version: str
     lines: Lines
-    unreadable: tuple[str, ...] = ()  # tokens that stop its parser, see unreadable()
+    unreadable: tuple[str, ...] = ()  # tokens and operand lists that stop its parser, see unreadable()
 
     @property
     def key(self) -> str:
@@ -111,7 +114,7 @@ def _numbered(number: int, question: Question) -> tuple[int, Refusals]:
 def refusals(question: Question) -> Refusals:
     """Ask an assembler now what it refuses."""
     texts = question.lines.texts
-    said = {number: f"cannot read .{token}" for number, token in _unread(texts, question.unreadable)}
+    said = {number: f"cannot read {stop}" for number, stop in _unread(texts, question.unreadable)}
     said |= _refused(question, [number for number in range(len(texts)) if number not in said])
     answer: Refusals = {}
     for number, text in sorted(said.items()):
@@ -158,30 +161,37 @@ def by_line(answer: Refusals) -> dict[int, str]:
 
 
 def unreadable(assembler: Assembler, lines: Lines) -> tuple[str, ...]:
-    """The modifiers that stop the assembler's parser.
+    """The modifiers and the operand lists that stop the assembler's parser.
 
-    A release older than such a modifier gives up the whole module there, so each modifier is asked in a line of its own.
+    A release older than such a modifier, or than braces in such a place, gives up the whole module there, so each is asked in a line of
+    its own.
     """
     tokens = sorted({token for text in lines.texts for token in _UNUSUAL.findall(text)})
-    question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), ()))
+    operands = sorted({_operands(text) for text in lines.texts if "{" in text})
+    question = Question(assembler.path, assembler.sha256, assembler.targets[-1], assembler.ptx, Lines.of((), lines.banks))
     stopping: list[str] = []
-    left = tokens
+    left = [(token, f"probe.{token};") for token in tokens] + [(each, f"probe {each};") for each in operands]
     while left:
-        stops = [index for index, (kind, _) in _assemble(question, [f"probe.{token};" for token in left]).errors.items() if kind == "fatal"]
-        if not stops:
+        errors = _assemble(question, [line for _, line in left]).errors
+        stop = next((index for index, (kind, _) in errors.items() if kind == "fatal"), None)
+        if stop is None:
             break
-        stopping += [left[index] for index in stops]
-        left = [token for token in left if token not in stopping]
+        stopping.append(left[stop][0])
+        left = left[stop + 1 :]  # the parser has read what comes before
     return tuple(stopping)
 
 
-def _unread(texts: Sequence[str], tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
-    stops = set(tokens)
-    for number, text in enumerate(texts):
-        for token in _UNUSUAL.findall(text) if stops else ():
-            if token in stops:
-                yield number, token
-                break
+def _unread(texts: Sequence[str], stopping: Sequence[str]) -> Iterator[tuple[int, str]]:
+    stops = set(stopping)
+    for number, text in enumerate(texts) if stops else ():
+        if token := next((token for token in _UNUSUAL.findall(text) if token in stops), ""):
+            yield number, f".{token}"
+        elif (operands := _operands(text)) in stops:
+            yield number, operands
+
+
+def _operands(line: str) -> str:
+    return line.partition(" ")[2].removesuffix(";")
 
 
 class _Done(NamedTuple):
@@ -205,6 +215,8 @@ def _assemble(question: Question, lines: Sequence[str]) -> _Done:
     said = _ERROR.findall(output)
     elsewhere = next((text for file, _, _, text in said if file != _FILE), "")
     placed = [(int(number) - first, kind, text) for file, number, kind, text in said if file == _FILE]
+    if narrow := _NARROW_ERROR.search(output):
+        placed += [(int(number) - first, "error", narrow[1]) for number in _NARROW.findall(output)]
     head = next((text for index, _, text in placed if index < 0), "")
     errors: dict[int, tuple[str, str]] = {}
     for index, kind, text in placed:

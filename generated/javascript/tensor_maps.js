@@ -251,6 +251,7 @@ const RULES = [
  */
 export function tensorMapFaults(given) {
   const { mode = given.pixels === undefined ? "tiled" : "im2col", shape, box = [], lower = [], upper = [], channels = 0, pixels = 0 } = given;
+  named(Object.fromEntries(RULES.flatMap(([, , modes]) => modes.map((each) => [each, each]))), "mode", mode);
   const type = named(dataTypes, "type", given.type), fill = named(fills, "fill", given.fill ?? "zero");
   const swizzle = named(swizzles, "swizzle", given.swizzle ?? "none"), { unit } = named(interleaves, "interleave", given.interleave ?? "none");
   const rank = shape.length, bits = type.bits;

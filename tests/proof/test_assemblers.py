@@ -102,6 +102,26 @@ def test_an_assembler_answers_a_question_in_compact_form(newest: Assembler) -> N
     assert errata.ask(seen, "sm_90", newest) == errata.ACCEPTED
 
 
+def test_a_line_that_stops_the_parser_is_refused_alone() -> None:
+    """CUDA 11.7 gives up a module at braces in the middle of brackets; it still reads the lines after them."""
+    oldest, banks = _pinned(0), ("b16", "b32", "b64", "s32")
+    stopping = "[%b32_0], [%b64_0, %b64_0, {%b16_0, %b16_1}, {%b32_0}, %b16_0, {%s32_0, %s32_1}], [%b32_0]"
+    lines = Lines.of([f"cp.async.bulk.tensor.2d {stopping};", "membar.cta;", f"prefetch.global {stopping};", "mov.b32 %b64_0;"], banks)
+    unreadable = questions.unreadable(oldest, lines)
+    assert unreadable == (stopping,)
+    refused = questions.by_line(questions.refusals(matrix.question(oldest, "sm_80", oldest.ptx, lines, unreadable)))
+    assert refused.keys() == {0, 2, 3}
+    assert refused[0] == refused[2] == f"cannot read {stopping}"
+
+
+def test_an_error_about_32_bit_addresses_is_about_the_lines_that_have_them(newest: Assembler) -> None:
+    lines = Lines.of(["mbarrier.arrive_drop.release.cta.noComplete.b64 _, [%b32_0], %b32_0;", "membar.cta;"], ("b32", "b64"))
+    for target in ("sm_89", "sm_90"):
+        refused = questions.by_line(questions.refusals(matrix.question(newest, target, newest.ptx, lines)))
+        assert list(refused) == [0]
+        assert refused[0].startswith("32-Bit")
+
+
 def test_an_erratum_explains_its_change_on_its_targets_with_its_answer(
     catalog: Catalog, newest: Assembler, space: dict[str, Neighbours], explained: Explanations
 ) -> None:

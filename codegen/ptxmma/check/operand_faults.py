@@ -143,7 +143,10 @@ def of_single(operand: Operand, value: Value) -> Fault | None:
     if isinstance(value, int):
         if operand.immediates is None:
             return Fault("operand-kind", f"{must}, not {in_words(value)}")
-        return None if value in operand.immediates else Fault("immediate", f"{must}, not {value}")
+        # nvcc writes constants of 32 bits with a sign: -1 for 0xffffffff.
+        unsigned = value % (1 << 32) if -(1 << 31) <= value < 0 else value
+        known = value in operand.immediates or unsigned in operand.immediates
+        return None if known else Fault("immediate", f"{must}, not {value}")
     if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
         text = f"{operand.name} should be {wanted(operand)}: assemblers accept a constant, but not all generate code for it"
         return Fault("constant", text, severe=False)

@@ -44,7 +44,13 @@ def explain(
         return "; ".join(reasons), meant[:3]
     hints = hint_values(instructions[0].database.spec.instructions)
     bare = [token for token in (opcode, *rest) if token not in hints]
-    nearest = closest((each for each in instructions if each.canonical.startswith(f"{opcode}.")), bare)
+    # The longest opcode that the spelling begins with: ``cp.async.bulk.tensor``, not ``cp.async``.
+    opening = max(
+        (each.variant.instruction.opcode for each in instructions if f"{spelling}.".startswith(f"{each.variant.instruction.opcode}.")),
+        key=len,
+        default=opcode,
+    )
+    nearest = closest((each for each in instructions if f"{each.canonical}.".startswith(f"{opening}.")), bare)
     known = hints.union(*(instruction.canonical.split(".") for instruction in instructions))
     own = without_own_hints(nearest[0].variant, [opcode, *rest])
     return shortened("; ".join(dict.fromkeys(_differences(own, nearest[0], known)))), nearest

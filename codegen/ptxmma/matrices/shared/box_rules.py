@@ -68,8 +68,14 @@ class Broken(NamedTuple):
         return next(filter(self.fits, near), None)
 
     def __str__(self) -> str:
-        nearest = self.nearest
-        return f"{self.place} = {self.value}: {self.text}" + ("" if nearest is None else f"; the nearest legal one is {nearest}")
+        return _sentence([self])
+
+
+def _sentence(faults: Sequence[Broken]) -> str:
+    """The faults of one place, and the nearest value there that breaks no rule."""
+    first = faults[0]
+    text = f"{first.place} = {first.value}: {'; '.join(each.text for each in faults)}"
+    return text if first.nearest is None else f"{text}; the nearest legal one is {first.nearest}"
 
 
 class IllegalBoxError(ValueError):
@@ -86,7 +92,10 @@ class IllegalBoxError(ValueError):
         self.nearest = tuple(nearest)
 
     def __str__(self) -> str:
-        text = "; ".join(map(str, self.broken))
+        of_place: dict[str, list[Broken]] = {}
+        for each in self.broken:
+            of_place.setdefault(each.place, []).append(each)
+        text = "; ".join(map(_sentence, of_place.values()))
         alone = len(self.broken) == 1 and self.broken[0].nearest is not None
         return text if alone or not self.nearest else f"{text}; the nearest legal box is {'x'.join(map(str, self.nearest))}"
 
@@ -138,7 +147,12 @@ def _explained(
         return Broken(rule, None, rule.argument, shown[rule.argument], text, None)
     name = rule.argument if index is None else _ONE.get(rule.argument, rule.argument)
     place = rule.argument if index is None else f"{rule.argument}[{index}]"
-    return Broken(rule, index, place, names[name], text, lambda value: all(_holds(each, {**names, name: value}) for each in about))
+    longer = name == "stride"  # with a shorter one, rows would overlap
+
+    def fits(value: int) -> bool:
+        return (value > names[name] or not longer) and all(_holds(each, {**names, name: value}) for each in about)
+
+    return Broken(rule, index, place, names[name], text, fits)
 
 
 def _holds(rule: TensorMapRule, names: Mapping[str, int]) -> bool:

@@ -45,7 +45,7 @@ class Ring:
 
         Raises:
             TypeError: a number that is not an integer.
-            ValueError: no stage, a copy without bytes, or a database without the parity of an mbarrier.
+            ValueError: no stage, a copy without bytes, more bytes than a phase counts, or a database without the parity of an mbarrier.
         """
         self.stages = integer("stages", stages)
         if self.stages < 1:
@@ -55,10 +55,13 @@ class Ring:
             raise ValueError(f"copies = {wrong[0]}: a copy counts 1 byte or more")
         self.transaction_bytes = sum(sizes)
         terms = [term for protocol in catalog(database).database.spec.protocols for term in protocol.definitions]
-        parity = next((term.formula for term in terms if term.name == "parity"), None)
-        if parity is None:
+        formulas = {term.name: term.formula for term in terms}
+        if "parity" not in formulas:
             raise ValueError("the database says nothing about the parity of an mbarrier")
-        self._parity = formula.parse(parity)
+        self._parity = formula.parse(formulas["parity"])
+        counted = formulas.get("transaction count", "")
+        if counted and not formula.evaluate(formula.parse(counted), {"bytes": self.transaction_bytes}):
+            raise ValueError(f"copies of {self.transaction_bytes} bytes: an mbarrier cannot count them in a phase: {counted}")
 
     def round(self, number: int) -> Round:
         """A use of the ring, counted from 0 on over all stages.
