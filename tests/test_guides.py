@@ -21,6 +21,7 @@ _GUIDES = (
     "emulator",
     "testing_kernels",
     "moving",
+    "quantised_weights",
     "tma",
     "recipes",
 )

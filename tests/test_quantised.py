@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
 import struct
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxmma
+from cuda_calls import Nvcc
 from ptxmma import paths, quantised
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
@@ -188,6 +192,83 @@ def test_the_header_scales_and_adds(to: str) -> None:
     assert _evaluated(offset, given) == [write(-0.5) | write(8) << 16]
 
 
+# --- on a chip --------------------------------------------------------------------------------------------------------------
+
+
+def _program() -> str:
+    """A function ``run_*`` on the host for each conversion: words, two zero points and the registers that a kernel makes of them."""
+    text = "#include <ptxmma/cuda/dequantise.cuh>\n"
+    for codes, to in _PAIRS:
+        entry = conversions.conversions(_SPEC, codes, to)[0]
+        name, count = conversions.function(entry), len(steps.results(entry.steps))
+        text += f"""
+__global__ void kernel_{name}(const uint32_t* words, uint32_t even, uint32_t odd, uint32_t* made, int count) {{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t zero[2] = {{even, odd}};
+  (void)zero;
+  if (i < count) {{
+    uint32_t out[{count}];
+    ptxmma::{name}(words[i], {"zero, " if entry.largest_zero else ""}out);
+    for (int r = 0; r < {count}; r++) made[i * {count} + r] = out[r];
+  }}
+}}
+extern "C" int run_{name}(const uint32_t* words, uint32_t even, uint32_t odd, uint32_t* made, int count) {{
+  uint32_t *in, *out;
+  cudaMalloc(&in, count * 4);
+  cudaMalloc(&out, count * {count} * 4);
+  cudaMemcpy(in, words, count * 4, cudaMemcpyHostToDevice);
+  kernel_{name}<<<(count + 255) / 256, 256>>>(in, even, odd, out, count);
+  cudaMemcpy(made, out, count * {count} * 4, cudaMemcpyDeviceToHost);
+  cudaFree(in);
+  cudaFree(out);
+  return cudaGetLastError();
+}}
+"""
+    return text
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_100a", "sm_120f"])
+def test_every_function_compiles(compiler: Nvcc, target: str, tmp_path: Path) -> None:
+    program = _program() if target != "sm_75" else "#include <ptxmma/cuda/dequantise.cuh>\n"  # no bf16 there
+    assert ("cvt.rn.f16x2.e2m1x2" in compiler.ptx_of(program, target, tmp_path)) == (target[-1] in "af")
+
+
+@pytest.mark.nvcc
+@pytest.mark.gpu
+def test_a_chip_converts_as_the_steps_say(nvcc: str, gpu: str, tmp_path: Path) -> None:  # noqa: ARG001  # skips without one
+    (tmp_path / "functions.cu").write_text(_program())
+    command = [
+        nvcc,
+        "-std=c++14",
+        "-arch=sm_90",
+        f"-I{paths.INCLUDE}",
+        "-shared",
+        "-Xcompiler",
+        "-fPIC",
+        "functions.cu",
+        "-o",
+        "functions.so",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    library = ctypes.CDLL(str(tmp_path / "functions.so"))
+    for codes, to in _PAIRS:
+        entry = conversions.conversions(_SPEC, codes, to)[0]
+        element, number = _ELEMENTS[codes], _ELEMENTS[to]
+        count, order = 32 // element.bits, np.array(conversions.order(entry, element.bits))
+        held = np.random.default_rng(8).integers(0, 1 << element.bits, (1 << 16, count)).astype(np.uint32)
+        words = np.bitwise_or.reduce(held << np.arange(count, dtype=np.uint32) * element.bits, axis=1)
+        for zero in {0, entry.largest_zero // 2, entry.largest_zero}:
+            zeros = np.array([zero, entry.largest_zero - zero])
+            made = np.zeros((len(words), count // 2), np.uint32)
+            pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)) for array in (words, made)]
+            run = getattr(library, f"run_{conversions.function(entry)}")
+            assert run(pointers[0], *(int(z) * _BOTH for z in zeros), pointers[1], len(words)) == 0
+            right = np.array(_narrow(codes))[held[:, order]] - zeros[np.arange(count) // 2 % 2]
+            assert np.array_equal(elements.numbers(made.view(np.uint16), number), right, equal_nan=True), (codes, to, zero)
+
+
 # --- the order of weights ---------------------------------------------------------------------------------------------------
 
 
@@ -293,3 +374,74 @@ def test_words_and_groups_of_another_shape() -> None:
         quantised.unpermute(np.zeros((1, 1, 16, 4), np.uint32), "u4", _MMA.format("f16"))
     with pytest.raises(ValueError, match=r"they are \(\.\.\., tiles, groups, 8, 2\)"):
         quantised.unpermute_groups(np.zeros((1, 1, 8, 1), np.float16), _MMA.format("f16"))
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------------
+
+
+def _packed(codes: Array, bits: int, axis: int, columns: tuple[int, ...] = ()) -> Array:
+    """Codes as ``int32`` words along an axis, one code at a time."""
+    each = 32 // bits
+    codes = codes if axis else codes.T
+    words = np.zeros((codes.shape[0], codes.shape[1] // each), np.uint32)
+    for row in range(codes.shape[0]):
+        for word in range(words.shape[1]):
+            for place in range(each):
+                words[row, word] |= np.uint32(int(codes[row, word * each + (columns[place] if columns else place)]) << place * bits)
+    return np.ascontiguousarray(words if axis else words.T).view(np.int32)
+
+
+def _weights(bits: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 1 << bits, (64, 24))
+    return codes, rng.integers(1, 1 << bits, (4, 24)), rng.random((4, 24)).astype(np.float16)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zero_offset", [0, 1])
+def test_gptq(bits: int, zero_offset: int) -> None:
+    codes, zeros, scales = _weights(bits)
+    stored = quantised.from_gptq(
+        _packed(codes, bits, 0), _packed(zeros - zero_offset, bits, 1), scales, np.arange(64) // 16, bits=bits, zero_offset=zero_offset
+    )
+    assert np.array_equal(stored.codes, codes)
+    assert np.array_equal(stored.zeros, zeros)
+    assert np.array_equal(stored.scales, scales)
+    assert (stored.group_size, stored.rows) == (16, None)
+
+
+def test_gptq_with_ordered_activations_sorts_rows_by_group() -> None:
+    codes, zeros, scales = _weights(4)
+    groups = np.random.default_rng(6).permutation(np.arange(64) // 16)
+    stored = quantised.from_gptq(_packed(codes, 4, 0), _packed(zeros - 1, 4, 1), scales, groups)
+    x = np.random.default_rng(7).integers(-4, 5, (3, 64))
+    weights = (codes - zeros[groups]) * scales[groups].astype(np.float64)
+    reordered = (stored.codes.astype(int) - np.repeat(stored.zeros, 16, 0)) * np.repeat(stored.scales, 16, 0).astype(np.float64)
+    assert np.allclose(x @ weights, x[:, stored.rows] @ reordered, rtol=0, atol=1e-9)
+
+
+def test_awq() -> None:
+    codes, zeros, scales = _weights(4)
+    columns = (0, 2, 4, 6, 1, 3, 5, 7)
+    stored = quantised.from_awq(_packed(codes, 4, 1, columns), _packed(zeros, 4, 1, columns), scales)
+    assert np.array_equal(stored.codes, codes)
+    assert np.array_equal(stored.zeros, zeros)
+    words = quantised.permute(stored.codes.T, "u4", _MMA.format("f16"), pad=True)
+    assert np.array_equal(quantised.unpermute(words, "u4", _MMA.format("f16"), shape=(24, 64)).view(np.uint8), codes.T)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bits": 3}, "bits = 3; allowed: 4 and 8"),
+        ({"scales": np.ones((4, 16), np.float16)}, r"24 columns of codes need zero points and scales \(groups, 24\)"),
+        ({"g_idx": np.arange(64) // 32}, "g_idx must have each of the groups 0 to 3 16 times"),
+        ({"g_idx": np.arange(63)}, "g_idx is int64 of shape"),
+        ({"qweight": np.zeros((8, 24), np.int64)}, "qweight has dtype int64"),
+        ({"qzeros": np.full((4, 6), -1, np.int32), "qweight": np.zeros((16, 24), np.int32), "bits": 8}, "a zero point is 256"),
+    ],
+)
+def test_what_gptq_does_not_store(change: dict[str, Any], message: str) -> None:
+    codes, zeros, scales = _weights(4)
+    with pytest.raises(ValueError, match=message):
+        quantised.from_gptq(**{"qweight": _packed(codes, 4, 0), "qzeros": _packed(zeros - 1, 4, 1), "scales": scales} | change)

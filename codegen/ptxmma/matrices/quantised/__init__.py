@@ -12,7 +12,10 @@ A lane reads its four words at once.  ``dequantise_u4_f16`` of ``ptxmma/cuda/deq
 
 from __future__ import annotations
 
-from ptxmma.matrices.quantised.fragments import permute as permute  # all of these belong to what this package offers
+from ptxmma.matrices.quantised.checkpoints import Stored as Stored  # all of these belong to what this package offers
+from ptxmma.matrices.quantised.checkpoints import from_awq as from_awq
+from ptxmma.matrices.quantised.checkpoints import from_gptq as from_gptq
+from ptxmma.matrices.quantised.fragments import permute as permute
 from ptxmma.matrices.quantised.fragments import permute_groups as permute_groups
 from ptxmma.matrices.quantised.fragments import unpermute as unpermute
 from ptxmma.matrices.quantised.fragments import unpermute_groups as unpermute_groups

@@ -30,6 +30,11 @@ def conversions(spec: Spec, codes: str, to: str) -> list[Dequantisation]:
     return found
 
 
+def function(entry: Dequantisation) -> str:
+    """The name of the C++ function that does a conversion: ``dequantise_u4_f16``."""
+    return f"dequantise_{entry.codes}_{entry.to}"
+
+
 @functools.cache
 def order(entry: Dequantisation, bits: int) -> tuple[int, ...]:
     """The place in the word of the code of each number, in the order of the registers and their halves.

@@ -78,6 +78,16 @@ def temporaries(steps: Sequence[str]) -> dict[int, list[str]]:
     return {bits: [*names] for bits, names in found.items() if names}
 
 
+def count(steps: Sequence[str], register: str) -> int:
+    """The number of instructions that depend on an input, but for moves, which become none."""
+    depending, found = {register}, 0
+    for step in map(parsed, steps):
+        if depending.intersection(step.read):
+            depending.update(step.written)
+            found += not step.opcode.startswith("mov.")
+    return found
+
+
 def reads_after_results(steps: Sequence[str]) -> str:
     """An input that is read after a result has been written, which may lie in its register; empty without one."""
     given, done = set(inputs(steps)), False

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.cuda.functions import Guard, Guards
 from ptxmma.matrices.quantised import steps
-from ptxmma.matrices.quantised.conversions import held
+from ptxmma.matrices.quantised.conversions import function, held
 from ptxmma.model import Dequantisation, ScaleSteps, Spec, Steps, Version
 
 #: The C++ expression of each input.
@@ -65,18 +65,15 @@ def values(spec: Spec, guards: Guards) -> dict[str, Any]:
     }
 
 
-def name(entry: Dequantisation) -> str:
-    """The name of the function that does a conversion."""
-    return f"dequantise_{entry.codes}_{entry.to}"
-
-
 def _conversion(spec: Spec, guards: Guards, entries: Sequence[Dequantisation], bits: int) -> Function:
     first = entries[0]
     results = steps.results(first.steps)
     zero = "const uint32_t (&zero)[2], " if first.largest_zero else ""
     outputs = {name: f"out[{number}]" for number, name in enumerate(results)}
     bodies = [_body(spec, guards, entry, outputs, "; a NaN becomes a number" if entry.finite else "") for entry in reversed(entries)]
-    return Function(name(first), f"uint32_t codes, {zero}uint32_t (&out)[{len(results)}]", held(first, bits), first.largest_zero, bodies)
+    return Function(
+        function(first), f"uint32_t codes, {zero}uint32_t (&out)[{len(results)}]", held(first, bits), first.largest_zero, bodies
+    )
 
 
 def _scale(spec: Spec, guards: Guards, entry: ScaleSteps) -> Function:

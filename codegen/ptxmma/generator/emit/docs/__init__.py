@@ -16,6 +16,7 @@ from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit import Output, tensor_functions
 from ptxmma.generator.emit.docs import (
+    dequantisation_page,
     descriptor_pages,
     difference_page,
     errata_page,
@@ -43,7 +44,7 @@ from ptxmma.model import Spec
 
 _FOLDER = "docs/reference"
 #: Parts of pages that people write, who include them.
-_PARTS = ("sparsity", "block_scaling", "peers", "messages")
+_PARTS = ("sparsity", "dequantisation", "block_scaling", "peers", "messages")
 #: Blank lines that templates leave where a section is absent.
 _BLANK_LINES = re.compile(r"\n{3,}")
 #: A page: its path below the folder, its template, and the values for the template.
@@ -104,6 +105,8 @@ def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: S
     yield "targets", "targets", spec_pages.targets(spec, forms)
     if spec.granularities:
         yield "sparsity", "sparsity", sparsity_page.page(catalog, gallery)
+    if spec.dequantisations:
+        yield "dequantisation", "dequantisation", dequantisation_page.page(catalog)
     if spec.block_scaling:
         yield "block_scaling", "block_scaling", sparsity_page.block_scaling(spec)
     if spec.shared_memory is not None:

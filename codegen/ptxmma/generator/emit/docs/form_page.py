@@ -107,7 +107,7 @@ def page(
         "targets": spec_pages.target_table(spec, _accepted(spec, list(itertools.chain.from_iterable(forms.values())))),
         "example": examples(shown),
         "memory": memory,
-        "links": _shared(spec, sets),
+        "links": _shared(spec, sets, {str(use.operand.element_type) for use in uses if use.layout.summed and not use.layout.apart}),
         "errata": errata_list(erratum for erratum in _of(group.members, Instruction.errata) if erratum.when or alone),
         "family_errata": not alone and any(erratum.family == group.family and not erratum.when for erratum in spec.errata),
         "neighbours": form_sections.neighbours(group, every),
@@ -233,14 +233,19 @@ def _memory(spec: Spec, group: FormGroup) -> str:
     return rest.table(("Type", *(f"{major.majorness}-major" for major in majors)), rows)
 
 
-def _shared(spec: Spec, entries: Sequence[InstructionSet]) -> list[str]:
-    """The pages that explain what the instructions share with other families."""
+def _shared(spec: Spec, entries: Sequence[InstructionSet], multiplied: set[str]) -> list[str]:
+    """The pages that explain what the instructions share with other families; ``multiplied`` are the types of fragments of A and B."""
     kinds = {kind.kind for entry in entries for kind in entry.operand_kinds.values()}
     pages = [
         (
             any(entry.sparse for entry in entries) and spec.granularities,
             "sparsity",
             "which elements of A are kept, and the metadata that says so",
+        ),
+        (
+            any(entry.to in multiplied for entry in spec.dequantisations),
+            "dequantisation",
+            "weights of 4 and 8 bits that become its fragments without a shuffle",
         ),
         ("scale-data" in kinds and spec.block_scaling, "block-scaling", "the kinds, scale vectors and scale types that go together"),
         ("descriptor" in kinds and spec.shared_memory, "descriptors", "the 64 bits that describe a matrix in shared memory"),
