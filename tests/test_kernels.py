@@ -253,6 +253,31 @@ def test_the_machine_code_of_the_gemm_from_ampere_on(nvcc: str, targets: tuple[s
 
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
+@pytest.mark.parametrize("targets", [("80", "86"), ("90", "120")], ids=" and ".join)
+def test_the_machine_code_of_quantised_weights(nvcc: str, targets: tuple[str, ...], tmp_path: Path) -> None:
+    """A step has eight instructions along k for each 16 columns and 8 rows, and converts eight codes for each: 128 ``lop3``, no shuffle."""
+    shapes = {"8, 4, 2, 2, 4": 8 * 4, "16, 4, 2, 2, 3": 8 * 4 * 2, "32, 4, 2, 2, 3": 8 * 4 * 4}
+    names = {
+        f"w4a16_sm80::Product<ptxmma::{element}, ptxmma::s4, 128, w4a16_sm80::Shape<{shape}> >": count
+        for shape, count in shapes.items()
+        for element in ("f16", "bf16")
+    }
+    source, built = tmp_path / "kernels.cu", tmp_path / "kernels.fatbin"
+    gets = [f"auto get{number}() {{ return w4a16_sm80::kernel<{name}>; }}" for number, name in enumerate(names)]
+    source.write_text("\n".join(['#include "w4a16_sm80.cuh"', *gets]), encoding="utf-8")
+    codes = ",".join(f"sm_{target}" for target in targets)
+    said = _compile(nvcc, source, built, "-gencode", f"arch=compute_{targets[0]},code=[{codes}]", "-fatbin", "-Xptxas=-v")
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(targets) * len(names)
+    for target in targets:
+        bodies = _bodies(built, "w4a16_sm80::kernel", "-arch", f"sm_{target}")
+        assert bodies.keys() == names.keys()
+        for name, products in names.items():
+            assert (bodies[name]["HMMA"], bodies[name]["SHFL"]) == (products, 0), (target, name)
+            assert bodies[name]["LOP3"] >= 4 * 8 * 4
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
     """No spills, no advice; and most exponentials come before the wait for the second product, which they run beside."""
     names = {f"attention_sm90::Attention<ptxmma::{element}, {causal}>" for element in ("bf16", "f16") for causal in ("true", "false")}
@@ -288,7 +313,7 @@ def test_the_page_states_the_means_of_the_table(kernel: str) -> None:
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(
     ("kernel", "target"),
-    [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("attention_sm90", ())],
+    [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("w4a16_sm80", ()), ("attention_sm90", ())],
     ids=lambda value: str(value),
 )
 def test_the_kernel_is_right(nvcc: str, kernel: str, target: tuple[str, ...], tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ compile() {  # name of the program, options
   nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples "tests/gpu/bench_$1.cu" "${@:2}" -ldl -o "build/bench_$1"
 }
 
-compile gemm_sm90 "${arch[@]}" -lcublasLt &
-programs+=(build/bench_gemm_sm90)
+for kernel in gemm_sm90 w4a16_sm80; do
+  compile "$kernel" "${arch[@]}" -lcublasLt &
+  programs+=("build/bench_$kernel")
+done
 
 packages=$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])' 2> /dev/null || true)
 library=$(find ${packages:+"$packages"} /usr/local /usr/lib -name 'libcusparseLt.so*' 2> /dev/null | head -1 || true)

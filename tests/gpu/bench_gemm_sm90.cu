@@ -1,33 +1,9 @@
 // Times gemm_sm90 against cuBLAS: its default, and the best of what cublasLt's heuristic offers. The argument is the number of sustained rounds.
-#include <cublasLt.h>
-
 #include "bench.cuh"
+#include "cublas.cuh"
 #include "gemm_sm90_plan.cuh"
 
 using gemm_sm90::storage;
-
-template <class Element>
-struct Library;
-template <>
-struct Library<ptxmma::bf16> {
-  static constexpr cudaDataType_t in = CUDA_R_16BF, out = CUDA_R_16BF, scalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-template <>
-struct Library<ptxmma::f16> {
-  static constexpr cudaDataType_t in = CUDA_R_16F, out = CUDA_R_16F, scalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-template <>
-struct Library<ptxmma::e4m3> {
-  static constexpr cudaDataType_t in = CUDA_R_8F_E4M3, out = CUDA_R_16BF, scalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-template <>
-struct Library<ptxmma::s8> {
-  static constexpr cudaDataType_t in = CUDA_R_8I, out = CUDA_R_32I, scalar = CUDA_R_32I;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32I;
-};
 
 template <class Element, class Result>
 void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
@@ -37,8 +13,6 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   using Scalar = typename gemm_sm90::Plan<Element, Result>::Scalar;
   DeviceArray<In> a(size_t(m) * k), b(size_t(n) * k);
   DeviceArray<Out> d(size_t(m) * n);
-  size_t work_size = size_t(1) << 30;  // large: none of the offers is left out
-  DeviceArray<char> work(work_size);
   fill_normal<<<1024, 256>>>(a.data, a.size, 1);
   fill_normal<<<1024, 256>>>(b.data, b.size, 2);
 
@@ -47,35 +21,9 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
   candidates.push_back({[&](cudaStream_t stream) { CHECK(plan.launch(stream)); }});
 
-  // cuBLAS counts columns first: its A is our B.
-  cublasLtMatmulDesc_t operation;
-  cublasLtMatrixLayout_t layout_a, layout_b, layout_d;
-  cublasLtMatmulPreference_t preference;
-  const cublasOperation_t transpose = CUBLAS_OP_T;
-  const int8_t fast = std::is_same_v<Element, ptxmma::e4m3>;  // as wgmma sums; the default moves sums to other registers in between
-  CHECK(cublasLtMatmulDescCreate(&operation, Library<Element>::compute, Library<Element>::scalar));
-  CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose));
-  CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast));
-  CHECK(cublasLtMatrixLayoutCreate(&layout_a, Library<Element>::in, k, n, k));
-  CHECK(cublasLtMatrixLayoutCreate(&layout_b, Library<Element>::in, k, m, k));
-  CHECK(cublasLtMatrixLayoutCreate(&layout_d, Library<Element>::out, n, m, n));
-  CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &work_size, sizeof work_size));
-  std::vector<cublasLtMatmulHeuristicResult_t> offers(64);
-  int count = 0;
-  CHECK(cublasLtMatmulAlgoGetHeuristic(library, operation, layout_a, layout_b, layout_d, layout_d, preference,
-                                       static_cast<int>(offers.size()), offers.data(), &count));
-  const Scalar one = 1, zero = 0;
-  for (int i = 0; i < count; ++i) {
-    candidates.push_back({[&, i](cudaStream_t stream) {
-                            CHECK(cublasLtMatmul(library, operation, &one, b.data, layout_a, a.data, layout_b, &zero, d.data, layout_d,
-                                                 d.data, layout_d, &offers[i].algo, work.data, work_size, stream));
-                          }});
-  }
+  const CublasProduct<Element> theirs(library, size, a.data, b.data, d.data);
+  theirs.add_to(candidates);
   rows.measure(size.text(), size.work(), candidates, in_mean);
-  CHECK(cublasLtMatmulPreferenceDestroy(preference));
-  for (cublasLtMatrixLayout_t layout : {layout_a, layout_b, layout_d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
-  CHECK(cublasLtMatmulDescDestroy(operation));
 }
 
 template <class Element, class Result>
