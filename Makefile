@@ -6,7 +6,7 @@
 # make test-all    both, with torch, CUTLASS's headers and the disassembler
 # make transcripts record what the commands of the docs print
 # make dist        build the wheel and the source archive, and try both where nothing else is installed, with every Python of PYTHONS
-# make docs        build the site into docs/_build/html
+# make docs        build the site into docs/_build/html; SITE=URL: its public address, which cards of its pages need for their picture
 # make lint        ruff and mypy
 # make bench       measure
 # make bench-gpu   time the example kernels against the libraries that are here: needs a Hopper GPU, the CUDA toolkit, PyTorch, CUTLASS=DIR
@@ -70,7 +70,7 @@ dist: .venv/.test
 	for python in $(PYTHONS); do $$python tests/try_distribution.py dist/* || exit 1; done
 
 docs: .venv/.docs
-	$(BIN)/sphinx-build -n -W --keep-going -j auto -b html docs docs/_build/html
+	$(BIN)/sphinx-build -n -W --keep-going -j auto $(if $(SITE),-D html_baseurl=$(SITE)) -b html docs docs/_build/html
 
 bench: .venv/.all
 	$(BIN)/python tests/bench.py

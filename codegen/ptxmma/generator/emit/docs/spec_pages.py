@@ -9,10 +9,14 @@ from typing import Any
 from ptxmma.catalog.names.links import EXPLORER
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
+from ptxmma.generator.emit.struct_fields import fields
 from ptxmma.matrices import pictures
 from ptxmma.model import Container, Counterpart, ElementType, Gpu, Issuer, Message, Protocol, Spec, Step, Target, Transition, Version
 
 # --- types and registers ----------------------------------------------------------------------------------------------------
+
+#: The names of an element type in other languages and in the driver.
+_ELSEWHERE = ("numpy", "tma", "c_type", "c_header")
 
 
 def types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
@@ -20,10 +24,13 @@ def types(spec: Spec, gallery: Gallery) -> dict[str, Any]:
     by_name = {element.name: element for element in spec.types.elements}
     return {
         "elements": struct_tables.table(
+            spec.types.elements, titles={"name": "Type", "title": "Meaning", "form": "Kind"}, code=("name",), without=_ELSEWHERE
+        ),
+        "elsewhere": struct_tables.table(
             spec.types.elements,
-            titles={"name": "Type", "title": "Meaning", "form": "Kind"},
-            first=("name", "numpy"),
-            code=("name", "numpy"),
+            titles={"name": "Type"},
+            code=("name", *_ELSEWHERE),
+            without={field.name for field in fields(ElementType)} - {"name", *_ELSEWHERE},
         ),
         "containers": struct_tables.table(
             spec.types.containers,
@@ -108,6 +115,17 @@ def target_table(spec: Spec, accepted: Mapping[str, Mapping[str, Version]]) -> s
     return rest.table(["Target", "Chips", *accepted], rows, kind="targets")
 
 
+def _family_table(spec: Spec, accepted: Mapping[str, Mapping[str, Version]]) -> str:
+    """The first PTX ISA version of each family on each chip: there are more families than chips, so these are the columns."""
+    chips = list(_by_number(spec).values())
+    header = [rest.link(targets[0].name, rest.label("target", targets[0].name)) for targets in chips]
+    rows = [
+        [rest.link(name, rest.label("family", name)), *(_first_version(targets, versions) or rest.NOTHING for targets in chips)]
+        for name, versions in accepted.items()
+    ]
+    return rest.table(["Family", *header], rows, kind="families")
+
+
 def _first_version(targets: list[Target], versions: Mapping[str, Version]) -> str:
     """The first version on a plain target; else those with a suffix: ``8.7 a, 8.8 f``."""
     plain = next((versions[target.name] for target in targets if not target.suffix and target.name in versions), None)
@@ -140,7 +158,7 @@ def targets(spec: Spec, forms: Mapping[str, Sequence[family.Row]]) -> dict[str, 
             titles={"version": "PTX ISA", "new": "New targets"},
             cells={"new": lambda version: rest.codes(target.name for target in spec.targets if target.ptx == version.version)},
         ),
-        "matrix": target_table(spec, {rest.link(name, rest.label("family", name)): first for name, first in accepted.items()}),
+        "matrix": _family_table(spec, accepted),
     }
 
 

@@ -59,7 +59,7 @@ def _rules(rules: list[TensorMapRule]) -> str:
         )
         for rule in rules
     ]
-    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Driver", "Source"), rows))
+    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Driver", "Source"), rows), kind="conditions")
 
 
 def _departing(driver: DriverDifference) -> str:
