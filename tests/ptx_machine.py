@@ -81,6 +81,7 @@ class Block:
 class Warp:
     rank: int
     number: int
+    pair: tuple[int, int]  # which one of how many
     registers: dict[str, Any] = field(init=False)
     pc: Any = field(default_factory=lambda: np.zeros(LANES, int))
     alive: Any = field(default_factory=lambda: np.ones(LANES, bool))
@@ -90,14 +91,18 @@ class Warp:
     loads: list[tuple[list[str], int]] = field(default_factory=list)
     unfenced: list[list[tuple[int, Any]]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     groups: list[list[list[Any]]] = field(default_factory=lambda: [[[]] for _ in range(LANES)])  # bulk copies that still read
+    unordered: Any = field(default_factory=lambda: np.zeros(LANES, bool))  # lanes that waited, and have not fenced after it
+    unannounced: Any = field(
+        default_factory=lambda: np.zeros(LANES, bool)
+    )  # lanes that loaded cells, and have not fenced before they arrive
     asleep: int = -1  # version of the machine's state at which it found nothing to do
 
     def __post_init__(self) -> None:
         numbers = {
             "%tid.x": LANES * self.number + np.arange(LANES),
             "%cluster_ctarank": self.rank,
-            "%ctaid.x": self.rank,
-            "%nctaid.x": BLOCKS,
+            "%ctaid.x": BLOCKS * self.pair[0] + self.rank,
+            "%nctaid.x": BLOCKS * self.pair[1],
         }
         self.registers = {name: np.full(LANES, number, np.uint64) for name, number in numbers.items()}
 
@@ -145,17 +150,29 @@ def program_of(ptx: str, kernel: str) -> tuple[list[tuple[str, str, list[str]]],
 
 
 class Machine:
-    """A cluster that runs one kernel. ``parameters`` are its bytes; ``tensors`` has the tensor map at each of their offsets."""
+    """A cluster that runs one kernel.
+
+    ``parameters`` are the bytes that the kernel takes, ``tensors`` has the tensor map at each of their offsets, and ``pair`` says which
+    cluster of how many.
+    """
 
     def __init__(
-        self, ptx: str, kernel: str, warps: int, shared: int, parameters: bytes, tensors: dict[int, Tensor], engines: Engines
+        self,
+        ptx: str,
+        kernel: str,
+        warps: int,
+        shared: int,
+        parameters: bytes,
+        tensors: dict[int, Tensor],
+        engines: Engines,
+        pair: tuple[int, int],
     ) -> None:
         code, self.labels = program_of(ptx, kernel)
         self.code = [(guard, opcode, operands, _function_of(opcode)) for guard, opcode, operands in code]
         self.parameters, self.tensors = parameters, tensors
         self.blocks = [Block(np.full(_MEMORY + shared, 0xA5, np.uint8), np.full(_MEMORY + shared, 0xA5, np.uint8)) for _ in range(BLOCKS)]
         self.cells = np.full((BLOCKS, 128, 512), _POISON, np.uint32)
-        self.warps = [Warp(rank, number) for rank in range(BLOCKS) for number in range(warps)]
+        self.warps = [Warp(rank, number, pair) for rank in range(BLOCKS) for number in range(warps)]
         self.threads = BLOCKS * warps * LANES
         self.cluster = [0, 0]  # arrived, phase
         self.allocated: dict[int, int] = {}
@@ -383,9 +400,12 @@ class Machine:
     def _try_wait(self, warp: Warp, _opcode: str, operands: list[str], active: Any) -> None:
         parities = self._read(warp, operands[2])
         barrier = self._barrier(warp, int(self._address(warp, operands[1])[active][0]))
-        self._write(warp, operands[0], (parities & np.uint64(1)) != np.uint64(barrier.phase & 1), active)
+        complete = (parities & np.uint64(1)) != np.uint64(barrier.phase & 1)
+        self._write(warp, operands[0], complete, active)
+        warp.unordered |= active & complete
 
     def _arrive_lanes(self, warp: Warp, opcode: str, operands: list[str], active: Any) -> None:
+        self._announce(warp, active)
         for lane in np.flatnonzero(active):
             expected = int(self._read(warp, operands[2])[lane]) if "expect_tx" in opcode else 0
             self._arrive(warp, int(self._address(warp, operands[1])[lane]), expected)
@@ -408,6 +428,7 @@ class Machine:
         return True
 
     def _arrive_cluster(self, warp: Warp, _opcode: str, _operands: list[str], active: Any) -> None:
+        self._announce(warp, active)
         warp.cluster[active] = self.cluster[1]
         self.cluster[0] += int(active.sum())
         if self.cluster[0] == self.threads:
@@ -488,7 +509,8 @@ class Machine:
             raise MachineError("another number of columns is freed than was allocated")
         self.freed.add(warp.rank)
 
-    def _load_cells(self, warp: Warp, _opcode: str, operands: list[str], _active: Any) -> None:
+    def _load_cells(self, warp: Warp, _opcode: str, operands: list[str], active: Any) -> None:
+        self._order(warp, active)
         names = [name.strip() for name in operands[0].strip("{}").split(",")]
         address = int(self._read(warp, operands[1].strip("[]"))[0])
         if address >> 16 != warp.number % 4 * LANES:
@@ -505,13 +527,29 @@ class Machine:
             for number, name in enumerate(names):
                 warp.registers[name] = self.cells[warp.rank, lanes, column + number].astype(np.uint64)
         warp.loads.clear()
+        warp.unannounced[:] = True
+
+    @staticmethod
+    def _announce(warp: Warp, active: Any) -> None:
+        if (warp.unannounced & active).any():
+            raise MachineError("a thread that loaded from tensor memory arrives without tcgen05.fence::before_thread_sync")
+
+    @staticmethod
+    def _order(warp: Warp, active: Any) -> None:
+        if (warp.unordered & active).any():
+            raise MachineError("a thread that waited uses tensor memory without tcgen05.fence::after_thread_sync")
+
+    def _fence(self, warp: Warp, opcode: str, _operands: list[str], active: Any) -> None:
+        (warp.unannounced if "before" in opcode else warp.unordered)[active] = False
 
     def _product(self, warp: Warp, _opcode: str, operands: list[str], active: Any) -> None:
+        self._order(warp, active)
         for lane in np.flatnonzero(active):
             values = [int(self._read(warp, operand.strip("[]"))[lane]) for operand in operands]
             self.queue.append(partial(self.engines.multiply, [block.visible for block in self.blocks], self.cells, values))
 
     def _copy_cells(self, warp: Warp, _opcode: str, operands: list[str], active: Any) -> None:
+        self._order(warp, active)
         for lane in np.flatnonzero(active):
             address, descriptor = (int(self._read(warp, operand.strip("[]"))[lane]) for operand in operands)
             for block, cells in zip(self.blocks, self.cells, strict=True):
@@ -606,5 +644,6 @@ _INSTRUCTIONS: list[tuple[str, Callable[..., bool | None]]] = [
     (r"tcgen05\.mma\.cta_group::2\.", Machine._product),
     (r"tcgen05\.cp\.cta_group::2\.32x128b\.warpx4$", Machine._copy_cells),
     (r"tcgen05\.commit\.cta_group::2\.", Machine._commit),
-    (r"(bra(\.uni)?|ret)$|tcgen05\.(fence|relinquish)|fence\.mbarrier_init|prefetch\.tensormap|bar\.warp\.sync", Machine._nothing),
+    (r"tcgen05\.fence::", Machine._fence),
+    (r"(bra(\.uni)?|ret)$|tcgen05\.relinquish|fence\.mbarrier_init|prefetch\.tensormap|bar\.warp\.sync", Machine._nothing),
 ]

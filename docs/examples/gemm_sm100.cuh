@@ -70,6 +70,14 @@ struct Arguments {
 
 __host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
 
+// The first row and column of a tile, of so many down and across. Tiles are counted down bands of eight: pairs that run at a time then work
+// on about as many rows as columns, and need least from memory.
+__host__ __device__ inline int2 corner(int tile, int down, int across) {
+  constexpr int band = 8;
+  const int top = tile / (band * across) * band, height = down - top < band ? down - top : band, rest = tile - top * across;
+  return {(top + rest % height) * ROWS, rest / height * COLUMNS};
+}
+
 template <class Operands>
 struct Gemm {
   using Product = typename Operands::Product;
@@ -81,19 +89,11 @@ struct Gemm {
   const int down = ceil_div(arguments.m, ROWS), across = ceil_div(arguments.n, COLUMNS), tiles = down * across;
   const int steps = ceil_div(arguments.k, Operands::depth);
 
-  // The first row and column of a tile. Tiles are counted down bands of eight: pairs that run at a time then work on about as many rows
-  // as columns, and need least from memory.
-  __device__ __forceinline__ int2 corner(int tile) const {
-    constexpr int band = 8;
-    const int top = tile / (band * across) * band, height = min(band, down - top), rest = tile - top * across;
-    return {(top + rest % height) * ROWS, rest / height * COLUMNS};
-  }
-
   __device__ __forceinline__ void produce() const {
     stage_ring<Operands::stages> ring;
     uint64_t* full = ptxmma::map_shared_rank(shared.barriers.full, 0);  // the leader's
     for (int tile = pair; tile < tiles; tile += pairs) {
-      const auto [row, column] = corner(tile);
+      const auto [row, column] = corner(tile, down, across);
       for (int step = 0; step < steps; ++step, ring.next()) {
         shared.barriers.wait_empty(ring);
         if (rank == 0) shared.barriers.expect(ring, PAIR * Operands::bytes);
@@ -134,7 +134,7 @@ struct Gemm {
     stage_ring<independent<Operands>> room;
     uint64_t* drained = ptxmma::map_shared_rank(shared.drained, 0);  // the leader's
     for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
-      const auto [row, column] = corner(tile);
+      const auto [row, column] = corner(tile, down, across);
       mbarrier_wait(&shared.filled[accumulator.stage], accumulator.parity);
       ptxmma::tcgen05_fence_after_thread_sync();
 #pragma unroll
