@@ -229,3 +229,10 @@ def test_declarations() -> None:
         ("g", "", Variable("global", "s32", 4)),
         ("h", "", Variable("local", "f16x2", 4)),
     ]
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(8, ["alignment"]), (16, [])])
+def test_registers_are_followed_without_mbarriers(offset: int, expected: list[str]) -> None:
+    body = f"cp.async.wait_all; mov.u32 %r1, tile; shl.b32 %r2, %r3, 4; add.u32 %r4, %r1, %r2; add.u32 %r5, %r4, {offset};"
+    findings = check(f"{HEAD}{body} {LOAD.format('.shared', '[%r5]')} ret; }}")
+    assert [each.rule for each in findings if each.severity == "warning"] == expected

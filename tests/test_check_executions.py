@@ -179,3 +179,18 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
     rule = (executions.RULES | register_pools.RULES)[name]  # type: ignore[operator]  # both are dictionaries
     assert [each.rule for each in check(rule.bad) if each.severity != "note"] == [name]
     assert check(rule.good).clean
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        (_ELECT, True),  # in both thread blocks
+        (f"{_ELECT} and.b32 %r6, %r4, 1; setp.eq.u32 %p2, %r6, 0; and.pred %p1, %p1, %p2;", False),
+        ("mov.u32 %r6, %ctaid.x; and.b32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 0;", False),  # it may be the rank
+        ("ld.shared.b32 %r6, [slot]; setp.eq.u32 %p1, %r6, 0;", False),
+    ],
+)
+def test_a_product_that_both_thread_blocks_issue(condition: str, found: bool) -> None:
+    product = "@%p1 tcgen05.mma.cta_group::2.kind::f16 [%r9], %rd0, %rd1, %r1, %p3;"
+    lines = messages(_ALLOC.format(2), condition, product, _FREE.format(2), target="sm_100a")
+    assert ["both thread blocks of a pair execute it, each for itself"] * found == [line for line in lines if "both" in line]

@@ -20,6 +20,14 @@ _PARAMETER = re.compile(rb"\.param\s[^,()]*?([\w$]+)\s*(?:\[\d+\]\s*)?[,)]")
 _ALLOC, _RELINQUISH, _FREE, _LOAD = (
     re.compile(rb"(?:@!?%\w+\s+)?tcgen05\." + word + rb"[^;]*;") for word in (b"alloc", b"relinquish", b"dealloc", b"ld\\.")
 )
+_WAIT, _MEETING = re.compile(rb"mbarrier\.(?:try|test)_wait"), re.compile(rb"barrier\.cluster\.(?:arrive|wait)[^;]*;")
+_REACH = b"{ .reg .b32 here, there; mov.u32 here, 0; mapa.shared::cluster.u32 there, here, 1; st.shared::cluster.b32 [there], here; }\n"
+_GROUP_WAIT, _TOLD = (
+    re.compile(rb"cp\.async\.bulk\.wait_group(?:\.read)?\s+(\d+)\s*;"),
+    b"cp.async.bulk.wait_group.read %b; fence.acq_rel.gpu;",
+)
+_RANKS = re.compile(rb"%(?:cluster_ctarank|(?:cluster_)?ctaid\.x)")
+_BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
 #: Bytes before an instruction in which its predicate is.
 _NEAR = 60
 
@@ -121,6 +129,30 @@ def _freed_before_the_last_load(text: bytes) -> bytes | None:
     return text[:place] + freed[0] + b"\n" + text[place : freed.start()] + text[freed.end() :]
 
 
+def _without_first_meeting(text: bytes) -> bytes | None:
+    """Barriers of the thread block in place of the cluster's before the first wait for an mbarrier, in kernels that reach others."""
+    wait = _WAIT.search(text) if b"mapa." in text or b"multicast::cluster" in text else None
+    return _MEETING.sub(b"bar.sync 0;", text[: wait.start()]) + text[wait.start() :] if wait else None
+
+
+def _reaching_at_the_end(text: bytes) -> bytes | None:
+    """A store to another thread block is the last thing that a kernel with barriers of the cluster does."""
+    end = text.rfind(b"ret;")
+    return text[:end] + _REACH + text[end:] if end >= 0 and b"barrier.cluster.wait" in text else None
+
+
+def _told_early(text: bytes) -> bytes | None:
+    """The last wait for groups of bulk copies has .read, and a fence of the device follows."""
+    waits = [*_GROUP_WAIT.finditer(text)]
+    last = waits[-1] if waits and b"bulk_group" in text[: waits[-1].start()] else None
+    return text[: last.start()] + _TOLD % last[1] + text[last.end() :] if last else None
+
+
+def _all_first(text: bytes) -> bytes | None:
+    """Each thread block of a pair takes itself for the first, in kernels with products of pairs."""
+    return _RANKS.sub(b"0", text) if b"tcgen05.mma.cta_group::2" in text else None
+
+
 FAULTS: Sequence[TextFault] = (
     TextFault("an instruction with .aligned in thread 0 alone", "partial-warp", _by_first(_ALIGNED, b"%tid.x")),
     TextFault("every thread takes itself for the one that elect.sync elects", "repeated-issue", _all_elected),
@@ -142,4 +174,10 @@ FAULTS: Sequence[TextFault] = (
     TextFault("tcgen05.dealloc before the last load", "tensor-memory-freed", _freed_before_the_last_load),
     TextFault("ret after tcgen05.alloc if a parameter is 0", "tensor-memory-kept", _inserted(_ALLOC, lambda _: b"ret;")),
     TextFault("tcgen05.alloc after relinquish if a parameter is 0", "relinquished-permit", _inserted(_RELINQUISH, _statement(_ALLOC))),
+    TextFault("no cp.async.bulk.commit_group", "unfinished-copy", _replaced(_BULK + rb"commit_group[^;]*;", b"")),
+    TextFault("no cp.async.bulk.wait_group", "unfinished-copy", _replaced(_BULK + rb"wait_group[^;]*;", b"")),
+    TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
+    TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
+    TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
+    TextFault("every thread block takes itself for the first of the cluster", "repeated-issue", _all_first),
 )

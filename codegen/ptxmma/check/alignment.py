@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
-#: Parts of opcodes of which a kernel has one, if it is judged: others trap at once, and would take longer to check.
-_COUNTED = (b"mbarrier", b".async.bulk")
 _BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
 
 
@@ -42,8 +40,6 @@ class Alignment:
             opcodes: the opcodes of its matrix instructions.
             bits: the bits of its registers.
         """
-        if not any(word in function.text for word in _COUNTED):
-            return
         aligned = [opcode for opcode in opcodes if self._aligned(opcode)]
         addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
         for statement, place, text in bits.doubts(lambda known: _doubts(addressed, known)):

@@ -50,8 +50,9 @@ RULES: Mapping[str, Rule] = {
     "repeated-issue": Rule(
         "One thread executes an instruction that takes effect for all.",
         "A product, a commit or a copy that all threads of a warp execute is issued 32 times: results are added again, and an mbarrier "
-        "counts too many arrivals or bytes. A bulk copy is reported if all of its operands are the same in the warp.",
-        "Let elect.sync choose the thread, or compare %tid.x.",
+        "counts too many arrivals or bytes. A bulk copy is reported if all of its operands are the same in the warp. With .cta_group::2, "
+        "one thread of a pair of thread blocks issues a product for both.",
+        "Let elect.sync choose the thread, or compare %tid.x; in a pair, compare %cluster_ctarank, too.",
         examples.tensor_kernel(_ELECT, _RELINQUISH, _PRODUCT, f"@%p0 {_COMMIT}"),
         examples.tensor_kernel(_ELECT, _RELINQUISH, f"@%p0 {_PRODUCT}", f"@%p0 {_COMMIT}"),
     ),
@@ -113,6 +114,7 @@ class Executions:
             return
         if _RANK_REGISTER in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
             yield from self._lone(function, paths)
+        yield from self._doubled(text, paths)
         if b"%tid.y" in text or b"%tid.z" in text:
             return
         yield from self._repeated(function, paths)
@@ -162,6 +164,17 @@ class Executions:
                     continue
             message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does (PTX ISA {issuer.source})"
             yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
+
+    def _doubled(self, text: bytes, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions that both thread blocks of a pair execute, where one does for both."""
+        named = [issuer for issuer in self._once if issuer.lone and all(modifier.encode() in text for modifier in issuer.lone)]
+        count = max(size_of(text), _PAIR)
+        together = paths.reached_together(paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS).together) if named else []
+        for each in together:
+            issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.lone)), None)
+            if issuer is not None and _has_whole(each.threads, count, _PAIR):
+                message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair} (PTX ISA {issuer.source})"
+                yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
     def _lone(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""

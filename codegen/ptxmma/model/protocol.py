@@ -46,6 +46,7 @@ class Issuer(Entry, frozen=True, kw_only=True):
     pair: Text = ""  # the threads in a pair of thread blocks: "one warp of each"
     once: Literal["", "always", "operands"] = ""  # whether more threads repeat it; "operands": if all of their operands are the same
     both: tuple[Token, ...] = ()  # modifiers with which both thread blocks of a pair execute them: ("cta_group::2",)
+    lone: tuple[Token, ...] = ()  # modifiers with which one thread block of a pair executes them for both: ("cta_group::2",)
     text: Text
     source: Source
 

@@ -90,6 +90,6 @@ class ThreadMasks:
                 if not place:
                     operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
                     self._numbers[name] = thread_values.result(opcode, operands)
-                elif self._is_uniform is not None and opcode == b"elect.sync":
+                elif self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX:
                     self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
         return self._numbers[name]

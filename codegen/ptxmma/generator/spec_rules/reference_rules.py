@@ -223,7 +223,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                     yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
         for index, issuer in enumerate(protocol.issuers):
             yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
-            for key in ("modifiers", "both"):
+            for key in ("modifiers", "both", "lone"):
                 at = ("protocols", number, "issuers", index, key)
                 yield from _known_modifiers(context, issuer.instructions, getattr(issuer, key), at)
             for name in issuer.instructions:
