@@ -22,10 +22,9 @@ export function resolve(text) {
   let target = "";
   if (!every.length) {
     const { targets, rest } = targetsIn(text);
-    target = targets.length === 1 && rest ? targets[0] : "";
-    every = target ? matching(rest).filter(({ instruction }) => target in instruction.accepted) : [];
+    if (targets.length === 1 && rest) every = matching(rest).filter(({ instruction }) => targets[0] in instruction.accepted);
+    if (every.length) target = targets[0];
   }
-  if (!every.length) return { instructions: [], others: [], reasons: [], target: "" };
   const { left, reasons } = preferred(every);
   return { instructions: left.map(({ instruction }) => instruction), others: every.filter((match) => !left.includes(match)).map(({ instruction }) => instruction), reasons, target };
 }

@@ -30,15 +30,10 @@ export function targetsIn(text) {
   const number = plain.findIndex((word) => word in database.targets);
   if (number >= 0) return { targets: [plain[number]], rest: words.filter((_, place) => place !== number).join(" ") };
   const every = database.gpus.flatMap((gpu) => gpu.names.map((name) => ({ gpu, own: wordsOfName(name) })));
-  const vocabulary = new Set([...every.flatMap(({ own }) => own), ...database.gpus.map((gpu) => gpu.architecture.toLowerCase())]);
-  const joined = (/** @type {string} */ word) => every.filter(({ own }) => word.length > 3 && own.join("").endsWith(word));
-  const said = plain.filter((word) => vocabulary.has(word) || joined(word).length);
+  const fits = (/** @type {string} */ word) => every.filter(({ gpu, own }) => [gpu.architecture.toLowerCase(), ...own].includes(word) || (word.length > 3 && own.join("").endsWith(word)));
+  const said = plain.filter((word) => fits(word).length);
   if (!said.length) return { targets: [], rest: text };
-  const within = (/** @type {string[]} */ some, /** @type {string[]} */ all) => some.every((word) => all.includes(word));
-  const whole = every.filter(({ own }) => within(own, said) && within(said, own));
-  const family = every.filter(({ gpu }) => within(said, [gpu.architecture.toLowerCase()]));
-  const parts = every.filter(({ own }) => within(said, own));
-  const meant = [whole, family, parts, joined(said.join(""))].find((some) => some.length) ?? [];
+  const meant = every.filter((each) => said.every((word) => fits(word).includes(each)));
   const rest = words.filter((_, place) => !said.includes(plain[place]) && !IDLE.includes(plain[place]));
   return { targets: [...new Set(meant.map(({ gpu }) => gpu.target))], rest: rest.join(" ") };
 }

@@ -121,7 +121,7 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
     if shape and (nearest := _nearest(known, shape, [word for word in every if word != shape])):
         label = nearest[0].instruction.variant.shape
         raise UnknownInstruction(text, f"no instruction has the shape {shape}; the nearest is {label}", _usual(spec, nearest))
-    for left_out in [unknown] if unknown else [[word] for word in reversed(every)]:
+    for left_out in [unknown] * bool(unknown) + [[*unknown, word] for word in reversed(every) if word not in unknown]:
         rest = " ".join(word for word in every if word not in left_out)
         matches = words.matching(known, f"{rest} ") if rest else []
         if not matches:

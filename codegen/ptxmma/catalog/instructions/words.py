@@ -213,19 +213,25 @@ def _literals(instruction: Instruction) -> set[str]:
 def _meanings(spec: Spec, words: Words) -> list[Words]:
     """The words with each that PTX does not have replaced by its meanings, the preferred first.
 
-    A word that begins with one of them and ``_`` is that word and the rest: ``sm90_tma_load_2d``.  What the text says itself a meaning does
-    not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
+    Two words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
+    ``sm90_tma_load_2d``.  What the text says itself a meaning does not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
     """
     known = {name: entry.means for entry in spec.words for name in entry.names}
-    choices = list[list[Words]]()
+    joined = list[str]()
     for word in words:
+        if joined and f"{joined[-1]}_{word}" in known:
+            joined[-1] += f"_{word}"
+        else:
+            joined.append(word)
+    choices = list[list[Words]]()
+    for word in joined:
         name = max((each for each in known if word == each or word.startswith(f"{each}_")), key=len, default="")
         if not name:
             choices.append([(word,)])
             continue
         rest = [part for part in word[len(name) + 1 :].split("_") if part]
-        means = sorted((meaning.lower().split() for meaning in known[name]), key=lambda parts: -len({*parts} & {*words}))
-        choices.append([(*(part for part in parts if part not in words), *rest) for parts in means])
+        means = sorted((meaning.lower().split() for meaning in known[name]), key=lambda parts: -len({*parts} & {*joined}))
+        choices.append([(*(part for part in parts if part not in joined), *rest) for parts in means])
     return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
 
 

@@ -32,7 +32,13 @@ const knownMeanings = new Map(database.words.flatMap(([names, ...means]) => name
  * @returns {Match[]}
  */
 export function matching(text) {
-  const words = STATEMENT.test(text) ? [] : text.toLowerCase().split(/[\s.,]+/).filter(Boolean);
+  /** @type {string[]} */
+  const words = [];
+  for (const word of STATEMENT.test(text) ? [] : text.toLowerCase().split(/[\s.,]+/).filter(Boolean)) {
+    const both = `${words.at(-1)}_${word}`;
+    if (knownMeanings.has(both)) words.splice(-1, 1, both);
+    else words.push(word);
+  }
   if (!words.length || words.length > MOST_WORDS || text.startsWith(".")) return [];
   const spelling = text.includes(".") && !/\s/.test(text) && !knownMeanings.has(words[0]);
   const meanings = meaningsOf(words);
