@@ -200,7 +200,7 @@ def _program() -> str:
     text = "#include <ptxmma/cuda/dequantise.cuh>\n"
     for codes, to in _PAIRS:
         entry = conversions.conversions(_SPEC, codes, to)[0]
-        name, count = conversions.function(entry), len(steps.results(entry.steps))
+        name, count = f"dequantise_{codes}_{to}", len(steps.results(entry.steps))
         text += f"""
 __global__ void kernel_{name}(const uint32_t* words, uint32_t even, uint32_t odd, uint32_t* made, int count) {{
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -263,7 +263,7 @@ def test_a_chip_converts_as_the_steps_say(nvcc: str, gpu: str, tmp_path: Path) -
             zeros = np.array([zero, entry.largest_zero - zero])
             made = np.zeros((len(words), count // 2), np.uint32)
             pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)) for array in (words, made)]
-            run = getattr(library, f"run_{conversions.function(entry)}")
+            run = getattr(library, f"run_dequantise_{codes}_{to}")
             assert run(pointers[0], *(int(z) * _BOTH for z in zeros), pointers[1], len(words)) == 0
             right = np.array(_narrow(codes))[held[:, order]] - zeros[np.arange(count) // 2 % 2]
             assert np.array_equal(elements.numbers(made.view(np.uint16), number), right, equal_nan=True), (codes, to, zero)

@@ -13,7 +13,7 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     """Conversions of unknown types, that are not exact, or that want another order than the first between their types."""
     from ptxmma.matrices.quantised import conversions  # NumPy, which the other rules do without
 
-    elements = {entry.name: entry for entry in context.spec.types.elements}
+    elements = {entry.name: entry for entry in reversed(context.spec.types.elements)}  # of two of one name, which is an error, the first
     first: dict[tuple[str, str], tuple[int, Dequantisation]] = {}
     for index, entry in enumerate(context.spec.dequantisations):
         here = ("dequantisations", index)

@@ -30,9 +30,12 @@ def conversions(spec: Spec, codes: str, to: str) -> list[Dequantisation]:
     return found
 
 
-def function(entry: Dequantisation) -> str:
-    """The name of the C++ function that does a conversion: ``dequantise_u4_f16``."""
-    return f"dequantise_{entry.codes}_{entry.to}"
+def functions(spec: Spec) -> dict[str, list[Dequantisation]]:
+    """The conversions by the name of their C++ function, ``dequantise_u4_f16``."""
+    found: dict[str, list[Dequantisation]] = {}
+    for entry in spec.dequantisations:
+        found.setdefault(f"dequantise_{entry.codes}_{entry.to}", []).append(entry)
+    return found
 
 
 @functools.cache

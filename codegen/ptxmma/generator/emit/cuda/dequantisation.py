@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.generator.emit.cuda.functions import Guard, Guards
 from ptxmma.matrices.quantised import steps
-from ptxmma.matrices.quantised.conversions import function, held
+from ptxmma.matrices.quantised.conversions import functions, held
 from ptxmma.model import Dequantisation, ScaleSteps, Spec, Steps, Version
 
 #: The C++ expression of each input.
@@ -58,22 +57,19 @@ class Function(NamedTuple):
 def values(spec: Spec, guards: Guards) -> dict[str, Any]:
     """The values for the template of the header."""
     bits = {entry.name: entry.bits for entry in spec.types.elements}
-    conversions = itertools.groupby(spec.dequantisations, lambda entry: (entry.codes, entry.to))
     return {
-        "conversions": [_conversion(spec, guards, [*entries], bits[codes]) for (codes, _), entries in conversions],
+        "conversions": [_conversion(spec, guards, name, entries, bits[entries[0].codes]) for name, entries in functions(spec).items()],
         "scales": [_scale(spec, guards, entry) for entry in spec.scale_steps],
     }
 
 
-def _conversion(spec: Spec, guards: Guards, entries: Sequence[Dequantisation], bits: int) -> Function:
+def _conversion(spec: Spec, guards: Guards, name: str, entries: Sequence[Dequantisation], bits: int) -> Function:
     first = entries[0]
     results = steps.results(first.steps)
     zero = "const uint32_t (&zero)[2], " if first.largest_zero else ""
-    outputs = {name: f"out[{number}]" for number, name in enumerate(results)}
+    outputs = {result: f"out[{number}]" for number, result in enumerate(results)}
     bodies = [_body(spec, guards, entry, outputs, "; a NaN becomes a number" if entry.finite else "") for entry in reversed(entries)]
-    return Function(
-        function(first), f"uint32_t codes, {zero}uint32_t (&out)[{len(results)}]", held(first, bits), first.largest_zero, bodies
-    )
+    return Function(name, f"uint32_t codes, {zero}uint32_t (&out)[{len(results)}]", held(first, bits), first.largest_zero, bodies)
 
 
 def _scale(spec: Spec, guards: Guards, entry: ScaleSteps) -> Function:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.docs import rest
 from ptxmma.matrices.quantised import steps
-from ptxmma.matrices.quantised.conversions import function, held
+from ptxmma.matrices.quantised.conversions import functions, held
 from ptxmma.model import Dequantisation
 
 #: Codes for which the page counts instructions.
@@ -19,30 +18,31 @@ def page(catalog: Catalog) -> dict[str, Any]:
     """The values for the part of the guide to quantised weights."""
     spec = catalog.database.spec
     bits = {entry.name: entry.bits for entry in spec.types.elements}
-    grouped = [[*entries] for _, entries in itertools.groupby(spec.dequantisations, function)]
+    grouped = functions(spec)
     rows = [
         (
-            rest.code(function(entries[0])),
+            rest.code(name),
             "; ".join(_cost(entry, bits[entry.codes]) for entry in entries),
             f"0 to {entries[0].largest_zero}" if entries[0].largest_zero else rest.NOTHING,
         )
-        for entries in grouped
+        for name, entries in grouped.items()
     ]
     orders: dict[tuple[int, ...], list[str]] = {}
-    for entries in grouped:
-        orders.setdefault(held(entries[0], bits[entries[0].codes]), []).append(function(entries[0]))
+    for name, entries in grouped.items():
+        orders.setdefault(held(entries[0], bits[entries[0].codes]), []).append(name)
     return {
         "costs": rest.table(("Function", f"Instructions for {_CODES} codes", "Zero points"), rows),
         "orders": [{"functions": rest.codes(functions), "picture": _register(order)} for order, functions in orders.items()],
         "steps": [
             {
-                "name": function(entry),
+                "name": name,
                 "targets": _targets(entry),
                 "text": rest.text(entry.text),
                 "lines": entry.steps,
                 "finite": entry.finite,
             }
-            for entry in spec.dequantisations
+            for name, entries in grouped.items()
+            for entry in entries
         ],
     }
 
