@@ -11,7 +11,7 @@
 // tensor_map_of<A> and tensor_map_of<B, 2> of cuda/tensor_map.cuh describe the tensors.  Coordinates of further dimensions come last.
 #pragma once
 
-#include "shared_tile.cuh"
+#include "../shared_memory.h"
 #include "../cp_async_bulk_tensor/cp_async_bulk_tensor.cuh"
 
 #if __cplusplus >= 201402L && defined(__CUDACC__)

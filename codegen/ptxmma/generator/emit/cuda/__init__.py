@@ -32,7 +32,7 @@ _PARTS = {
     "cuda/copy_pipeline.cuh": (_TILES, "cp_async.cuh"),
     "cuda/stage_ring.cuh": ("mbarrier.cuh",),
     "cuda/thread_groups.cuh": ("cluster.cuh", "elect.cuh"),
-    "cuda/tile_transfers.cuh": (_TILES, "cp_async_bulk_tensor/cp_async_bulk_tensor.cuh"),
+    "cuda/tile_transfers.cuh": ("cp_async_bulk_tensor/cp_async_bulk_tensor.cuh",),
 }
 
 
