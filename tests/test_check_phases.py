@@ -83,6 +83,22 @@ def test_a_wait_for_a_later_phase_follows_another() -> None:
     assert rules(inits, *read, *fill) == []
 
 
+@pytest.mark.parametrize(("first", "found"), [("0", []), ("1", ["early-wait"])])
+def test_a_round_may_compute_the_parity_before_its_wait(first: str, found: list[str]) -> None:
+    """The index of a ring of two begins with -1, and each round takes the next one: what it writes counts in the next round."""
+    wait = "full: mbarrier.try_wait.parity.shared.b64 %p2, [%r14], %r16; @!%p2 bra full;"
+    lines = (
+        "mbarrier.init.shared.b64 [bars+16], 1; mbarrier.init.shared.b64 [bars+24], 1; bar.sync 0; setp.eq.u32 %p6, %r3, 0; @%p6 bra last;",
+        _EXPECT.replace("[bars]", "[bars+16]") + _COPY.replace("[%r1]", "[bars+16]"),
+        f"mov.b32 %r20, {first}; mov.b32 %r10, -1; mov.b32 %r16, %r20; mov.b32 %r5, 0;",
+        "read: add.s32 %r11, %r10, 1; setp.gt.s32 %p4, %r11, 1; selp.b32 %r10, 0, %r11, %p4; selp.b32 %r12, 1, 0, %p4;",
+        f"xor.b32 %r16, %r16, %r12; shl.b32 %r13, %r10, 3; add.s32 %r15, %r1, %r13; add.s32 %r14, %r15, 16; {wait} {_READ} bar.sync 0;",
+        *(_EXPECT.replace("bars", "%r14"), _COPY.replace("[%r1]", "[%r14]")),
+        "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; last:",
+    )
+    assert rules(*lines) == found
+
+
 def test_the_finding_says_where_the_arrivals_are() -> None:
     text = _HEAD + "\n".join((*ring("0", "0"), "ret;", "}", ""))
     (finding,) = (each for each in check(text) if each.severity != "note")

@@ -28,27 +28,25 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
-_UNKNOWN = (b"mapa", b"cta_group::2", b"%tid.y", b"%tid.z")
 #: Arrivals that change the count, or that may be in other thread blocks.
 _UNCOUNTED = re.compile(rb"mbarrier\.arrive_drop|mbarrier\..*\.shared::cluster|tcgen05\..*\.multicast")
 
 
 def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The first arrival on mbarriers on which fewer arrive than a phase needs, with both numbers."""
-    for place in {each.place: None for each in barriers.waits}:
+    for place in {each.place: None for each in barriers.waits} if barriers.are_counted else ():
         count = barriers.arrivals_of_a_phase(place) if place is not None else None
         if place is None or not count:
             continue
         arriving = [each for each in barriers.arrivals if each.may_be_of(place)]
-        total = most(barriers, arriving) if all(_comes_once(barriers, each, place) for each in arriving) else None
-        if total and total < count:
+        total = most(barriers, arriving)
+        if total and total < count and all(_comes_once(barriers, each, place) for each in arriving):
             yield arriving[0], f"{count:,}, and no more than {total:,} come"
 
 
 def most(barriers: Mbarriers, arriving: Sequence[Used]) -> int | None:
     """The most arrivals of some instructions if each thread executes each of them once; None where it is not known."""
-    numbers = [_arrivals(barriers, each, barriers.most) for each in arriving] if _is_counted(barriers) else [None]
+    numbers = [_arrivals(barriers, each, barriers.most) for each in arriving] if barriers.are_counted else [None]
     return None if None in numbers else sum(filter(None, numbers))
 
 
@@ -57,7 +55,7 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     lanes: LaneValues | None = None
     text = barriers.function.text
     exact = b".reqntid" in text[: text.find(b"{")]
-    for each in barriers.arrivals if _is_counted(barriers) else ():
+    for each in barriers.arrivals if barriers.are_counted else ():
         count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
         number = _arrivals(barriers, each, barriers.fewest, whole=not exact) if count else None
         if count and number and number > count:
@@ -65,12 +63,6 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
             address = text[each.use.offset + len(each.use.opcode) : text.find(b"]", each.use.offset)]
             if all(lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
                 yield each, f"{count:,}, and {number:,} come"
-
-
-def _is_counted(barriers: Mbarriers) -> bool:
-    """Return whether the arrivals of a kernel can be counted: it says how many threads it has, and no other thread block arrives."""
-    text = barriers.function.text
-    return thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
 
 
 def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, whole: bool = False) -> int | None:
@@ -83,8 +75,8 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, wh
         whole: whether no more threads than one warp are sure to exist.
     """
     opcode, operand = used.use.opcode, used.use.operand
-    mask = threads.get(used.use.offset, 0)
-    if used.place is None or _UNCOUNTED.match(opcode):
+    mask = threads.get(used.use.offset)
+    if mask is None or used.place is None or _UNCOUNTED.match(opcode):
         return None
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
         return None

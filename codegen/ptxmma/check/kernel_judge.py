@@ -47,6 +47,7 @@ class KernelJudge:
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
         self._phases = PhaseJudge(protocols)
+        self._words = self._executions.words | self._phases.words
         self._lifecycles = [life for protocol in protocols for life in protocol.lifecycles]
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
@@ -65,7 +66,7 @@ class KernelJudge:
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
         registers = Predicates(function.text)
-        paths = KernelPaths(function.text, self._lifecycles, self._executions.words, registers)
+        paths = KernelPaths(function.text, self._lifecycles, self._words, registers)
         if not function.module.debug:
             addresses = Addresses(function.text, registers)
             yield from self._orders.of_kernel(function, paths, addresses)

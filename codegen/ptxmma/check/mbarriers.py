@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
 _COUNTS = (b"complete_tx", b"expect_tx")
+#: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
+_UNKNOWN = (b"mapa", b"cta_group::2", b"%tid.y", b"%tid.z")
 #: The number of a barrier of the thread block.
 _NAMED = re.compile(rb"\s*(\d+)\s*[,;]")
 
@@ -83,14 +85,18 @@ class Mbarriers:
     def __init__(self, function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> None:
         self.function, self.paths, self.addresses, self.pairing = function, paths, addresses, pairing
         self._begins = [block.begin for block in paths.blocks]
-        brings = {word for count in pairing.counts for word in (*count.expects, *count.brings)}
-        words = {*pairing.made, *pairing.waits, *pairing.arrives, *brings}
-        uses = [Used(use, self.block_of(use.offset)) for use in uses_of(function.text, words, addresses)]
+        uses = [Used(use, self.block_of(use.offset)) for use in uses_of(function.text, words_of_phases(pairing), addresses)]
         self.made, self.arrivals, self.waits = (
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
             for named in (pairing.made, pairing.arrives, pairing.waits)
         )
         self.fills = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
+
+    @functools.cached_property
+    def are_counted(self) -> bool:
+        """True if the arrivals can be counted: the kernel says how many threads it has, and no other thread block arrives."""
+        text = self.function.text
+        return thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
 
     def block_of(self, place: int) -> int:
         """The number of the block at a place in the text."""
@@ -143,6 +149,12 @@ class Mbarriers:
     def _threads(self, reached: Callable[[Callable[[bytes], int]], Sequence[Reached]], of: Callable[[bytes], int]) -> dict[int, int]:
         everyone = (1 << thread_values.threads_of(self.function.text)) - 1
         return {each.offset: each.threads & everyone for each in reached(of)}
+
+
+def words_of_phases(pairing: Pairing) -> set[str]:
+    """The opcodes of a pairing that make objects, arrive on them, wait for phases, or bring bytes."""
+    counted = (word for count in pairing.counts for word in (*count.expects, *count.brings))
+    return {*pairing.made, *pairing.waits, *pairing.arrives, *counted}
 
 
 def are_alike(one: Place, other: Place) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import most, too_few, too_many
-from ptxmma.check.mbarriers import Mbarriers, Used, are_alike
+from ptxmma.check.mbarriers import Mbarriers, Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
@@ -59,10 +59,14 @@ class PhaseJudge:
 
     Args:
         protocols: the spec's protocols.
+
+    Attributes:
+        words: the first words of the instructions that are judged.
     """
 
     def __init__(self, protocols: Sequence[Protocol]) -> None:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings if pairing.phases]
+        self.words = {word.encode() for pairing in self._pairings for word in words_of_phases(pairing)}
 
     def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a kernel, each with the opcode that it is about; none if it cannot be followed.

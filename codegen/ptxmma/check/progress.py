@@ -87,19 +87,28 @@ class Progress:
         for name in predicates:
             self._is_told(name, telling, 0)
         told = (name for name, tells in telling.items() if tells)
-        self._numbers = _Numbers(text, registers, {*_computed_from(registers, names), *told}, waits)
+        self._numbers = _Numbers(self._sites_of({*_computed_from(registers, names), *told}), self.returns_to, waits)
         self.entered, self.elected = [0] * len(blocks), [0] * len(blocks)
         self.entered[0] = ALL_THREADS
         self.open: set[int] = set()
         self._ways_of = [[(way[0], way[1], *self._takers(way[1])) for way in each] for each in ways]
+        self._returns: dict[int, bool] = {}  # the blocks to which threads return, until others open
         self._stopped = {0}  # blocks at whose ends threads wait
         self.let([])
+
+    def _sites_of(self, names: Iterable[bytes]) -> Iterator[_Site]:
+        """The instructions that write registers, of those that no instruction writes with others."""
+        for name in itertools.islice(sorted(names), _MOST_REGISTERS):
+            writes = self._registers.values_written(name)
+            if all(_is_alone(self._text, name, write) for write in writes):
+                for opcode, _, rest, offset in writes:
+                    yield _Site(offset, self.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))))
 
     def let(self, waits: Iterable[int]) -> None:
         """Open some waits, and go on as far as the others let threads."""
         self.open.update(waits)
-        while self._go() | self._numbers.compute(lambda place: self.is_reached(self.block_of(place)), self.open):
-            pass
+        while self._go() | self._numbers.compute(self.is_reached, self.open):
+            self._returns.clear()
 
     def block_of(self, place: int) -> int:
         """The number of the block at a place in the text."""
@@ -111,13 +120,15 @@ class Progress:
 
     def returns_to(self, number: int) -> bool:
         """Return whether threads that leave a block may come back to it, as far as the waits let them."""
-        seen, waiting = set[int](), [number]
-        while waiting:
-            block = waiting.pop()
-            fresh = {way[0] for way in self._ways[block] if way[0] >= 0 and not self._is_shut(block, way[1])} - seen
-            seen |= fresh
-            waiting += fresh
-        return number in seen
+        if number not in self._returns:
+            seen, waiting = set[int](), [number]
+            while waiting and number not in seen:
+                block = waiting.pop()
+                fresh = {way[0] for way in self._ways[block] if way[0] >= 0 and not self._is_shut(block, way[1])} - seen
+                seen |= fresh
+                waiting += fresh
+            self._returns[number] = number in seen
+        return self._returns[number]
 
     def numbers(self, operand: bytes) -> Numbers:
         """The numbers that an operand may have had so far; None where they are not known."""
@@ -209,12 +220,14 @@ class _Site(NamedTuple):
 
     Attributes:
         offset: the place of its opcode.
+        block: the number of its block.
         name: the register.
         opcode: the opcode.
         operands: its operands, but for the register.
     """
 
     offset: int
+    block: int
     name: bytes
     opcode: bytes
     operands: tuple[bytes, ...]
@@ -224,43 +237,48 @@ class _Numbers:
     """Numbers that registers may have had, of what the reached part of a kernel computes.
 
     Args:
-        text: the kernel's text.
-        registers: its registers.
-        names: the registers to follow.
+        sites: the instructions that write the registers to follow.
+        returns_to: whether threads may come back to a block that they leave.
         waits: its waits: what they write is 1 only after they are open.
     """
 
-    def __init__(self, text: bytes, registers: Predicates, names: Iterable[bytes], waits: Container[int]) -> None:
-        self._waits = waits
-        self._sites: list[_Site] = []
+    def __init__(self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int]) -> None:
+        self._waits, self._returns_to = waits, returns_to
+        self._sites = [*sites]
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
-        self._known: dict[bytes, Numbers] = {}
-        for name in itertools.islice(sorted(names), _MOST_REGISTERS):
-            writes = registers.values_written(name)
-            if all(_is_alone(text, name, write) for write in writes):
-                self._sites += [
-                    _Site(offset, name, opcode, tuple(map(bytes.strip, rest.split(b",")))) for opcode, _, rest, offset in writes
-                ]
-                self._known[name] = frozenset()
+        self._written: dict[bytes, dict[_Site, frozenset[int]]] = {site.name: {} for site in self._sites}  # by reached instructions
+        self._known: dict[bytes, Numbers] = {site.name: frozenset() for site in self._sites}
+        self._early: set[_Site] = set()  # instructions that read a register before the block writes it, which no loop repeats yet
 
     def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
         """Compute what the reached instructions do, and return whether a register has further numbers."""
-        waiting = {site for site in self._sites if reached(site.offset)}
+        waiting = {site for site in self._sites if reached(site.block)}
         self._sites = [site for site in self._sites if site not in waiting]
         for site in waiting:
             for name in {*site.operands}:
                 self._readers.setdefault(name, []).append(site)
         waiting |= {site for site in self._shut if site.offset in opened}
         self._shut = [site for site in (*self._shut, *waiting) if site.offset in self._waits and site.offset not in opened]
+        repeated = {site for site in self._early if self._returns_to(site.block)}
+        self._early -= repeated
+        waiting |= repeated
         changed = False
         while waiting:
             site = waiting.pop()
-            before = self._known[site.name]
-            if before is not None and (after := self._joined(before, site, opened)) != before:
-                self._known[site.name] = after
-                waiting.update(self._readers.get(site.name, ()))
-                changed = True
+            written, known = self._written[site.name], self._known[site.name]
+            if known is None:
+                continue
+            after = self._joined(written.get(site, frozenset()), site, opened)
+            if after is None or len(known | after) > _MOST_NUMBERS:
+                self._known[site.name] = None
+            elif after != written.get(site):
+                written[site] = after
+                self._known[site.name] = known | after
+            else:
+                continue
+            waiting.update(self._readers.get(site.name, ()))
+            changed = True
         return changed
 
     def of(self, operand: bytes) -> Numbers:
@@ -268,11 +286,20 @@ class _Numbers:
         number = literals.integer(operand)
         return frozenset([number]) if number is not None else self._known.get(operand)
 
+    def _read(self, operand: bytes, site: _Site) -> Numbers:
+        """The numbers of an operand that an instruction reads: not what comes after it in its block, unless a loop repeats that."""
+        numbers, written = self.of(operand), self._written.get(operand, {})
+        before = [each for each in written if each.block != site.block or each.offset < site.offset]
+        if numbers is None or len(before) == len(written) or self._returns_to(site.block):
+            return numbers
+        self._early.add(site)
+        return frozenset[int]().union(*(written[each] for each in before))
+
     def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
-        """The numbers of a register before an instruction, and the numbers that it writes."""
+        """The numbers that an instruction has written before, and those that it writes."""
         if site.opcode.startswith(b"mbarrier."):
             return before | _EITHER if site.offset not in self._waits or site.offset in opened else before | {0}
-        operands = [self.of(word) for word in site.operands]
+        operands = [self._read(word, site) for word in site.operands]
         if site.opcode.startswith(b"setp.") and any(each is None for each in operands):
             return before | _EITHER
         if site.opcode.endswith(b".pred"):
@@ -285,7 +312,7 @@ class _Numbers:
             if result is None:
                 return None
             numbers.add(result)
-        return frozenset(numbers) if len(numbers) <= _MOST_NUMBERS else None
+        return frozenset(numbers)
 
 
 @functools.lru_cache(maxsize=1 << 12)

@@ -66,14 +66,14 @@ def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool
 def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     """Return whether a loop waits for nothing, or for bytes that the thread that copies expects, while several warps wait for them."""
     waits = [each for each in barriers.waits if each.block in turn]
+    if not waits:
+        return True
     thread = barriers.most.get(copy.use.offset, 0)
-    for wait in waits:
-        arrivals = [each for each in barriers.arrivals if wait.place is None or each.may_be_of(wait.place)]
-        of_thread = all(_EXPECTED in each.use.opcode and barriers.most.get(each.use.offset) == thread for each in arrivals)
-        if thread.bit_count() != 1 or not of_thread:
-            return False
+    others = [each for each in barriers.arrivals if _EXPECTED not in each.use.opcode or barriers.most.get(each.use.offset) != thread]
+    if thread.bit_count() != 1 or any(wait.place is None or each.may_be_of(wait.place) for each in others for wait in waits):
+        return False
     readers = [barriers.fewest.get(each.use.offset, 0) for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
-    return not waits or functools.reduce(int.__or__, readers, 0).bit_count() > thread_values.WARP
+    return functools.reduce(int.__or__, readers, 0).bit_count() > thread_values.WARP
 
 
 def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:

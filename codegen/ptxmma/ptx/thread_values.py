@@ -74,8 +74,10 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
     if len(numbers) < len(operands):
         return None
     limit = _MASKS.get(match["to"] or match["width"] or b"", 1)
-    if match["signed"] and any(number > limit >> 1 for each in numbers for number in each):
-        return None  # a negative number
+    if match["signed"]:
+        if match["what"] in (b"cvt", b"div", b"rem") and any(number > limit >> 1 for each in numbers for number in each):
+            return None  # a negative number, of which Python's quotient is another
+        numbers = [[number - limit - 1 if number > limit >> 1 else number for number in each] for each in numbers]
     if match["what"].startswith(b"setp"):
         limit = 1
     make = _RESULTS.get(match["what"])
