@@ -5980,7 +5980,7 @@ export const database = {
    null,
    null,
    null,
-   null,
+   [["action","sync"]],
    null,
    null,
    [["pred","b128"]],

@@ -143,8 +143,8 @@ def of_single(operand: Operand, value: Value) -> Fault | None:
     if isinstance(value, int):
         if operand.immediates is None:
             return Fault("operand-kind", f"{must}, not {in_words(value)}")
-        # nvcc writes constants of 32 bits with a sign: -1 for 0xffffffff.
-        unsigned = value % (1 << 32) if -(1 << 31) <= value < 0 else value
+        # In place of a register, nvcc writes constants of 32 bits with a sign: -1 for 0xffffffff.
+        unsigned = value % (1 << 32) if operand.takes_register and -(1 << 31) <= value < 0 else value
         known = value in operand.immediates or unsigned in operand.immediates
         return None if known else Fault("immediate", f"{must}, not {value}")
     if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
