@@ -280,7 +280,7 @@ def test_the_machine_code_of_quantised_weights(nvcc: str, targets: tuple[str, ..
 @pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
     """No spills, no advice; and most exponentials come before the wait for the second product, which they run beside."""
-    names = {f"attention_sm90::Attention<ptxmma::{element}, {causal}>" for element in ("bf16", "f16") for causal in ("true", "false")}
+    names = {f"attention_sm90::Attention<ptxmma::{element}, {causal}, 128>" for element in ("bf16", "f16") for causal in ("true", "false")}
     source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
     gets = [f"auto get{number}() {{ return attention_sm90::kernel<{name}>; }}" for number, name in enumerate(names)]
     source.write_text("\n".join(['#include "attention_sm90.cuh"', *gets]), encoding="utf-8")

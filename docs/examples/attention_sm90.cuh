@@ -1,4 +1,5 @@
-// O = softmax(scale * Q * K^T) * V on Hopper, for each head: the forward pass of attention, with heads of 128 elements.
+// O = softmax(scale * Q * K^T) * V on Hopper, for each head: the forward pass of attention, with heads of 64 or 128 elements, and the logarithm
+// of the sum of exponentials that a backward pass needs.
 //
 // A block has three warpgroups. One thread of the first, the producer, has TMA bring Q, K and V into shared memory. Each of the others, the
 // consumers, computes 64 rows of O. It never waits for its own softmax: while the tensor cores compute the scores of the next keys and add
@@ -44,10 +45,11 @@ __device__ __forceinline__ void arrive(uint64_t* barrier) {
 }
 
 // If causal, row i sees the keys up to i + keys - rows: the last row sees all of them.
-template <class Element, bool causal>
+template <class Element, bool causal, int head>
 struct Attention {
   using Type = ptxmma::storage<Element>;
-  static constexpr int head = 128, width = 176, stages = 2;  // elements of a head, keys of a block, blocks of K and of V that wait in line
+  static_assert(head == 64 || head == 128, "elements of a head");
+  static constexpr int width = 176, stages = 2;  // keys of a block, blocks of K and of V that wait in line
   using First = ptxmma::wgmma<ptxmma::shape<64, width>, ptxmma::f32, Element, Element>;  // Q * K^T
   using Second = ptxmma::wgmma<ptxmma::shape<64, head>, ptxmma::f32, Element, Element>;  // P * V
   using Scores = typename First::d;
@@ -227,15 +229,24 @@ struct Attention {
       multiply_second(sums, operands, ring_v.stage);
       finish(sums, operands, ring_v, thread);
       ring_v.next();
-      write(sums, totals, at, row, consumer, thread);
+      write(sums, largest, totals, at, row, consumer, thread);
     }
     if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // shared memory lives until TMA has read it
   }
 
   __device__ __forceinline__ void write(
-      typename Sums::type& sums, PerRow& totals, const Place& at, int row, int consumer, int thread) {
+      typename Sums::type& sums, const PerRow& largest, PerRow& totals, const Place& at, int row, int consumer, int thread) {
     PerRow inverse;
     invert(totals, inverse);
+    if (arguments.logarithms != nullptr && thread % 4 == 0) {  // four threads have elements of a row
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        constexpr int second = 2;  // the first element of a thread in its second row
+        const int number = row + Sums::row(thread, i * second);
+        float* logarithm = arguments.logarithms + (int64_t(at.batch) * arguments.heads + at.head) * arguments.rows + number;
+        if (number < arguments.rows) *logarithm = log_of_sum(largest[i], totals[i], arguments.scale);
+      }
+    }
     uint32_t pairs[Sums::elements / 2];
 #pragma unroll
     for (int i = 0; i < Sums::elements; i += 2) {

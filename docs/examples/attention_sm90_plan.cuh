@@ -14,7 +14,7 @@
 
 namespace attention_sm90 {
 
-// Rows of 128 elements. Strides count elements from one row, head or batch to the next.
+// Rows of 64 or 128 elements. Strides count elements from one row, head or batch to the next.
 template <class T>
 struct Tensor {
   T* data;  // a multiple of 16 bytes, as are the strides
@@ -32,16 +32,17 @@ cudaError_t describe(CUtensorMap& map, Tensor<T> tensor, int rows, int heads, in
 }
 
 // An operation that is prepared once, for tensors at these addresses, and may be launched often.
-template <class Element, bool causal>
+template <class Element, bool causal, int head = 128>
 class Plan {
-  using Kernel = Attention<Element, causal>;
+  using Kernel = Attention<Element, causal, head>;
   using Type = typename Kernel::Type;
 
  public:
   // Q and O have `heads` heads of `rows` rows; K and V have `key_heads`, which divides `heads`, of `keys` rows, at least one. `scale` is
-  // positive. `counter` is a 0 on the device; launches that may run at the same time each need their own.
+  // positive. `counter` is a 0 on the device; launches that may run at the same time each need their own. `logarithms`, if given, is
+  // [batch][head][row]: the natural logarithm of the sum of the exponentials of a row's scaled scores.
   cudaError_t prepare(int batch, int heads, int key_heads, int rows, int keys, float scale, Tensor<const Type> q, Tensor<const Type> k,
-                      Tensor<const Type> v, Tensor<Type> o, int* counter) {
+                      Tensor<const Type> v, Tensor<Type> o, int* counter, float* logarithms = nullptr) {
     int device = 0, multiprocessors = 0, cache = 0;
     for (const cudaError_t status :
          {cudaGetDevice(&device), cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
@@ -58,9 +59,10 @@ class Plan {
     arguments_.heads_per_key = heads / key_heads;
     arguments_.rows = rows;
     arguments_.keys = keys;
-    const int64_t bytes = int64_t(keys) * 2 * Kernel::head * sizeof(Type);  // of K and V of a head, which should fill half of L2
+    const int64_t bytes = int64_t(keys) * 2 * head * sizeof(Type);  // of K and V of a head, which should fill half of L2
     arguments_.together = std::min<int64_t>(int64_t(heads) * batch, std::max<int64_t>(1, cache / 2 / bytes) * arguments_.heads_per_key);
     arguments_.scale = scale * static_cast<float>(M_LOG2E);
+    arguments_.logarithms = logarithms;
     arguments_.next = counter;
     blocks_ = std::min(multiprocessors, ceil_div(rows, Kernel::rows) * heads * batch);
     return cudaSuccess;

@@ -57,6 +57,11 @@ __device__ __forceinline__ void soften(
   }
 }
 
+// The natural logarithm of the sum of the exponentials of scaled scores; minus infinity of a row that sees no key. `scale` is times log2(e).
+__device__ __forceinline__ float log_of_sum(float largest, float total, float scale) {
+  return total == 0 ? -INFINITY : (largest * scale + log2f(total)) * static_cast<float>(M_LN2);
+}
+
 // What the sums of a row are to be multiplied with at the end: 1 over the totals of all four threads that have elements of it.
 __device__ __forceinline__ void invert(PerRow& totals, PerRow& inverse) {
 #pragma unroll

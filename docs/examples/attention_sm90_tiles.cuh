@@ -14,6 +14,7 @@ struct Arguments {
   int rows, keys;                   // of each head: of Q and O, of K and V
   int together;                     // heads that are computed beside each other
   float scale;                      // of the scores, times log2(e)
+  float* logarithms;                // [batch][head][row]: of the sums of exponentials; or null
   int* next;                        // 0; counts the tiles that have been given to blocks beyond the first of each
 };
 

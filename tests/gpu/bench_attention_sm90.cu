@@ -3,12 +3,11 @@
 
 #include "attention_sm90_plan.cuh"
 
-template <class Element, bool causal>
+template <class Element, bool causal, int head>
 int launch(int batch, int heads, int rows, const void* q, const void* k, const void* v, void* o, int* counter, cudaStream_t stream) {
   using T = ptxmma::storage<Element>;
-  constexpr int head = 128;
   const int64_t row = int64_t(heads) * head, all = row * rows;  // [batch][row][head][element]
-  static attention_sm90::Plan<Element, causal> plan;
+  static attention_sm90::Plan<Element, causal, head> plan;
   const auto input = [&](const void* data) { return attention_sm90::Tensor<const T>{static_cast<const T*>(data), row, head, all}; };
   const cudaError_t status = plan.prepare(batch, heads, heads, rows, rows, 1 / std::sqrt(float(head)), input(q), input(k), input(v),
                                           {static_cast<T*>(o), row, head, all}, counter);
@@ -16,12 +15,14 @@ int launch(int batch, int heads, int rows, const void* q, const void* k, const v
 }
 
 extern "C" {
-#define PTXMMA_ATTENTION(name, element, causal)                                                                                       \
+#define PTXMMA_ATTENTION(name, element, causal, head)                                                                                       \
   int name(int batch, int heads, int rows, const void* q, const void* k, const void* v, void* o, int* counter, cudaStream_t stream) { \
-    return launch<ptxmma::element, causal>(batch, heads, rows, q, k, v, o, counter, stream);                                          \
+    return launch<ptxmma::element, causal, head>(batch, heads, rows, q, k, v, o, counter, stream);                                          \
   }
-PTXMMA_ATTENTION(bf16_all, bf16, false)
-PTXMMA_ATTENTION(bf16_causal, bf16, true)
-PTXMMA_ATTENTION(f16_all, f16, false)
-PTXMMA_ATTENTION(f16_causal, f16, true)
+PTXMMA_ATTENTION(bf16_all_128, bf16, false, 128)
+PTXMMA_ATTENTION(bf16_causal_128, bf16, true, 128)
+PTXMMA_ATTENTION(f16_all_128, f16, false, 128)
+PTXMMA_ATTENTION(f16_causal_128, f16, true, 128)
+PTXMMA_ATTENTION(bf16_all_64, bf16, false, 64)
+PTXMMA_ATTENTION(bf16_causal_64, bf16, true, 64)
 }

@@ -18,7 +18,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-_TOKENS, _HEADS, _HEAD = 16384, 16, 128
+_TOKENS, _WIDTH = 16384, 2048  # elements of all heads
+#: Types and elements of a head.
+_KINDS = (("bf16", torch.bfloat16, 128), ("f16", torch.float16, 128), ("bf16", torch.bfloat16, 64))
 #: FlashAttention-2 is what PyTorch calls flash.
 _BACKENDS = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
 _ROWS = (512, 1024, 4096, 16384)
@@ -30,13 +32,13 @@ def main() -> None:
     library = ctypes.CDLL(sys.argv[1])
     pynvml.nvmlInit()
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
+    for name, dtype, head in _KINDS:
         for causal in (False, True):
-            label = f"{name}{' causal' if causal else ''}"
+            label = f"{name}{' 64' if head == 64 else ''}{' causal' if causal else ''}"
             ratios: dict[str, list[list[float]]] = {way: [] for way in _WAYS}
             for rows in _ROWS:
-                work = 4 * _TOKENS * rows * _HEADS * _HEAD / (2 if causal else 1)
-                candidates = _candidates(library, name, dtype, causal, rows)
+                work = 4 * _TOKENS * rows * _WIDTH / (2 if causal else 1)
+                candidates = _candidates(library, name, dtype, head, causal, rows)
                 for way, seconds in _WAYS.items():
                     times, ours, best = _measure(candidates, seconds, rounds if way == "sustained" else 5 * rounds)
                     speeds = [work / times[one] * 1e-12 for one in ("ours", *_BACKENDS)]
@@ -48,19 +50,19 @@ def main() -> None:
                 print(f"attention_sm90,{label},geometric mean,{way},,,,{','.join(f'{mean:.3f}' for mean in means)},,,,", flush=True)
 
 
-def _candidates(library: ctypes.CDLL, name: str, dtype: torch.dtype, causal: bool, rows: int) -> dict[str, Callable[[], object]]:
+def _candidates(library: ctypes.CDLL, name: str, dtype: torch.dtype, head: int, causal: bool, rows: int) -> dict[str, Callable[[], object]]:
     """Ours and PyTorch's, on the same tensors; their results agree."""
-    batch = _TOKENS // rows
-    q, k, v = (torch.randn(batch, rows, _HEADS, _HEAD, device="cuda", dtype=dtype) for _ in range(3))
+    batch, heads = _TOKENS // rows, _WIDTH // head
+    q, k, v = (torch.randn(batch, rows, heads, head, device="cuda", dtype=dtype) for _ in range(3))
     ours = torch.empty_like(q)
     counter = torch.zeros(1, device="cuda", dtype=torch.int32)
-    function = getattr(library, f"{name}_{'causal' if causal else 'all'}")
+    function = getattr(library, f"{name}_{'causal' if causal else 'all'}_{head}")
     function.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p] * 6
     turned_q, turned_k, turned_v = (one.transpose(1, 2) for one in (q, k, v))
 
     def run() -> None:
         pointers = [one.data_ptr() for one in (q, k, v, ours, counter)]
-        if status := function(batch, _HEADS, rows, *pointers, torch.cuda.current_stream().cuda_stream):
+        if status := function(batch, heads, rows, *pointers, torch.cuda.current_stream().cuda_stream):
             raise RuntimeError(f"CUDA error {status}")
 
     def torch_run(backend: SDPBackend) -> Callable[[], torch.Tensor]:

@@ -10,7 +10,6 @@
 #include "numbers.cuh"
 
 using attention_sm90::Tensor;
-constexpr int HEAD = 128;
 
 // Codes of rows: -8 or 8 for each bit of a number, again and again. The scores of equal codes are highest.
 template <class T>
@@ -26,9 +25,9 @@ struct Expected {
 };
 
 // One row of O for each block.
-template <class T>
+template <int HEAD, class T>
 __global__ void reference(int rows, int keys, int heads_per_key, bool causal, double scale, Tensor<const T> q, Tensor<const T> k,
-                          Tensor<const T> v, Expected* expected) {
+                          Tensor<const T> v, Expected* expected, double* logarithms) {
   extern __shared__ double weights[];
   __shared__ double highest, largest_product;
   const int row = blockIdx.x, head = blockIdx.y, batch = blockIdx.z, element = threadIdx.x;
@@ -68,6 +67,7 @@ __global__ void reference(int rows, int keys, int heads_per_key, bool causal, do
   // multiplied by the scale and reduced by the highest in one operation, the highest having been rounded; 2^x is good to 2^-22.
   const double score_error = scale * largest_product * (HEAD / 16 * 17 * 0x1p-23 + 0x1p-22) + 0x1p-22;
   const bool none = seen <= 0;
+  if (element == 0) logarithms[(size_t(batch) * gridDim.y + head) * rows + row] = none ? -INFINITY : highest + log(total);
   expected[((size_t(batch) * gridDim.y + head) * rows + row) * HEAD + element] = {
       none ? 0 : sum / total, none ? 0 : magnitude / total, 2 * score_error};
 }
@@ -76,7 +76,7 @@ __global__ void reference(int rows, int keys, int heads_per_key, bool causal, do
 template <class T> constexpr double ROUNDING = std::is_same_v<T, __half> ? 0x1p-11 : 0x1p-8;
 template <class T> constexpr double SMALLEST = std::is_same_v<T, __half> ? 0x1p-25 : 0x1p-133;
 
-template <class Element, bool causal>
+template <class Element, bool causal, int HEAD>
 bool check(int batch, int key_heads, int heads_per_key, int rows, int keys, int padding, bool row_outside, bool exact, uint32_t seed) {
   using T = ptxmma::storage<Element>;
   const int heads = key_heads * heads_per_key;
@@ -101,6 +101,9 @@ bool check(int batch, int key_heads, int heads_per_key, int rows, int keys, int 
     targets[i] = seen > 0 ? std::uniform_int_distribution<int>(0, seen - 1)(random) : -1;
   }
   DeviceArray<int> device_targets(rows), device_numbers(keys), counter(1);
+  DeviceArray<float> logarithms(size_t(batch) * heads * rows);
+  DeviceArray<double> expected_logarithms(logarithms.size);
+  CHECK(cudaMemset(logarithms.data, 0xff, logarithms.size * sizeof(float)));
   CHECK(cudaMemcpy(device_targets.data, targets.data(), rows * sizeof(int), cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(device_numbers.data, numbers.data(), keys * sizeof(int), cudaMemcpyHostToDevice));
   CHECK(cudaMemset(counter.data, 0, sizeof(int)));
@@ -112,16 +115,28 @@ bool check(int batch, int key_heads, int heads_per_key, int rows, int keys, int 
   const float scale = 1 / std::sqrt(float(HEAD));
   const auto input = [](Tensor<T> tensor) { return Tensor<const T>{tensor.data, tensor.row, tensor.head, tensor.batch}; };
   DeviceArray<Expected> expected(size_t(batch) * heads * rows * HEAD);
-  reference<<<dim3(rows, heads, batch), HEAD, keys * sizeof(double)>>>(
-      rows, keys, heads_per_key, causal, scale, input(q), input(k), input(v), expected.data);
-  attention_sm90::Plan<Element, causal> plan;
-  CHECK(plan.prepare(batch, heads, key_heads, rows, keys, scale, input(q), input(k), input(v), o, counter.data));
+  reference<HEAD><<<dim3(rows, heads, batch), HEAD, keys * sizeof(double)>>>(
+      rows, keys, heads_per_key, causal, scale, input(q), input(k), input(v), expected.data, expected_logarithms.data);
+  attention_sm90::Plan<Element, causal, HEAD> plan;
+  CHECK(plan.prepare(batch, heads, key_heads, rows, keys, scale, input(q), input(k), input(v), o, counter.data, logarithms.data));
   CHECK(plan.launch());
   CHECK(plan.launch());  // the first has left the counter as it was
   CHECK(cudaDeviceSynchronize());
 
   const std::vector<T> got = data_o.host(), values = data_v.host();
   const std::vector<Expected> wanted = expected.host();
+  const std::vector<float> got_logarithms = logarithms.host();
+  const std::vector<double> wanted_logarithms = expected_logarithms.host();
+  for (size_t i = 0; i < got_logarithms.size(); ++i) {
+    // The sum is of single numbers, some of them scaled again; its logarithm is good to 2^-21.
+    const double error = wanted[i * HEAD].error + (keys + 32) * 0x1p-23 + 0x1p-20 * std::fabs(wanted_logarithms[i]);
+    const bool none = std::isinf(wanted_logarithms[i]);
+    if (none ? got_logarithms[i] != -INFINITY : !(std::fabs(got_logarithms[i] - wanted_logarithms[i]) <= error)) {
+      std::printf("wrong: batch %d, heads %d, rows %d, keys %d: logarithm %zu is %g, not %g +- %g\n", batch, heads, rows, keys, i,
+                  got_logarithms[i], wanted_logarithms[i], error);
+      return false;
+    }
+  }
   std::vector<bool> written(got.size());
   for (int b = 0; b < batch; ++b) {
     for (int head = 0; head < heads; ++head) {
@@ -156,7 +171,7 @@ bool check(int batch, int key_heads, int heads_per_key, int rows, int keys, int 
   return true;
 }
 
-template <class Element, bool causal>
+template <class Element, bool causal, int head>
 bool check_all(const char* name, int count) {
   std::mt19937 random(count);
   const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
@@ -164,7 +179,7 @@ bool check_all(const char* name, int count) {
     // The first are whole numbers of tiles, one element, and more than the chip computes at a time.
     const int rows = i < 2 ? 256 : i < 4 ? 1 : i < 6 ? 1000 : between(1, 700), keys = i < 2 ? 4 * 176 : i < 4 ? 1 : between(1, 1000);
     const int key_heads = i >= 4 && i < 6 ? 20 : between(1, 3);
-    if (!check<Element, causal>(between(1, 3), key_heads, between(1, 3), rows, keys, i % 5 == 4, between(0, 1), i % 2 == 0, i)) {
+    if (!check<Element, causal, head>(between(1, 3), key_heads, between(1, 3), rows, keys, i % 5 == 4, between(0, 1), i % 2 == 0, i)) {
       std::printf("%s: FAILED\n", name);
       return false;
     }
@@ -176,10 +191,14 @@ bool check_all(const char* name, int count) {
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 50;
   const bool right[] = {
-      check_all<ptxmma::bf16, false>("bf16", count),
-      check_all<ptxmma::bf16, true>("bf16, causal", count),
-      check_all<ptxmma::f16, false>("f16", count),
-      check_all<ptxmma::f16, true>("f16, causal", count),
+      check_all<ptxmma::bf16, false, 128>("bf16", count),
+      check_all<ptxmma::bf16, true, 128>("bf16, causal", count),
+      check_all<ptxmma::bf16, false, 64>("bf16, heads of 64", count),
+      check_all<ptxmma::bf16, true, 64>("bf16, heads of 64, causal", count),
+      check_all<ptxmma::f16, false, 128>("f16", count),
+      check_all<ptxmma::f16, true, 128>("f16, causal", count),
+      check_all<ptxmma::f16, false, 64>("f16, heads of 64", count),
+      check_all<ptxmma::f16, true, 64>("f16, heads of 64, causal", count),
   };
   for (const bool one : right) {
     if (!one) return EXIT_FAILURE;
