@@ -267,7 +267,7 @@ def _of_text(put: Callable[[bytes], bytes | None]) -> Callable[[Module], bytes |
 
 
 #: Rules whose findings are notes.
-_NOTED = ("bank-conflict",)
+_NOTED = ("bank-conflict", "unfinished-copy")
 #: A register for another operand of the instruction at a place.
 _REGISTER = b"%%changed%d"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")

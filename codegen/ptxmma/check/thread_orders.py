@@ -61,7 +61,7 @@ RULES: Mapping[str, Rule] = {
     "unfinished-copy": Rule(
         "A thread waits for its bulk copies out of shared memory before it ends.",
         "Another thread block may get the shared memory when this one ends, while a copy still reads it. A wait covers groups: a copy "
-        "without cp.async.bulk.commit_group after it belongs to none.",
+        "without cp.async.bulk.commit_group after it belongs to none. The manual says nothing of it; the CUDA guide waits.",
         "Write cp.async.bulk.commit_group after the last copy, and cp.async.bulk.wait_group.read 0 before the end, in the same thread.",
         f"{_RESULT}\n{_READ}",
         f"{_SENT}\n{_READ}",
