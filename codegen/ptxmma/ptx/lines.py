@@ -143,6 +143,6 @@ def module(version: str, target: str, body: Iterable[str], banks: Collection[str
 
 
 def _declaring(text: str, banks: Collection[str]) -> str:
-    """A line in a block that declares its registers of other types."""
-    own = dict.fromkeys(bank for bank in _REGISTER.findall(text) if bank not in banks)
+    """A line in a block that declares its registers of other types, unless the line declares them."""
+    own = dict.fromkeys(bank for bank in _REGISTER.findall(text) if bank not in banks and f"%{bank}_<" not in text)
     return f"{{ {' '.join(f'.reg .{bank} %{bank}_<{_BANK}>;' for bank in own)} {text} }}" if own else text
