@@ -469,12 +469,12 @@ PTXMMA_FUNCTION spread_halves(uint32_t pair, uint32_t (&out)[2]) PTXMMA_BODY(
 // Scaling: value is values[r], scale is scale[r % 2] and offset is offset[r % 2].
 
 // PTX ISA 6.0, sm_70 or newer: value * scale, rounded to nearest even.
-template <int N, class Use = void>
-PTXMMA_FUNCTION scale_f16(uint32_t (&values)[N], const uint32_t (&scale)[2])
+template <int Registers, class Use = void>
+PTXMMA_FUNCTION scale_f16(uint32_t (&values)[Registers], const uint32_t (&scale)[2])
 #ifndef PTXMMA_SM_70_PTX_6_0_ABSENT
 {
 #pragma unroll
-  for (int r = 0; r < N; r++) {
+  for (int r = 0; r < Registers; r++) {
     asm("mul.rn.f16x2 %0, %1, %2;"
         : "=r"(values[r])
         : "r"(values[r]), "r"(scale[r % 2]));
@@ -485,12 +485,12 @@ PTXMMA_SM_70_PTX_6_0_ABSENT
 #endif
 
 // PTX ISA 6.0, sm_70 or newer: value * scale + offset, rounded once: offset = -zero * scale serves zero points that are no integers.
-template <int N, class Use = void>
-PTXMMA_FUNCTION scale_f16(uint32_t (&values)[N], const uint32_t (&scale)[2], const uint32_t (&offset)[2])
+template <int Registers, class Use = void>
+PTXMMA_FUNCTION scale_f16(uint32_t (&values)[Registers], const uint32_t (&scale)[2], const uint32_t (&offset)[2])
 #ifndef PTXMMA_SM_70_PTX_6_0_ABSENT
 {
 #pragma unroll
-  for (int r = 0; r < N; r++) {
+  for (int r = 0; r < Registers; r++) {
     asm("fma.rn.f16x2 %0, %1, %2, %3;"
         : "=r"(values[r])
         : "r"(values[r]), "r"(scale[r % 2]), "r"(offset[r % 2]));
@@ -501,12 +501,12 @@ PTXMMA_SM_70_PTX_6_0_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer: value * scale, rounded to nearest even.
-template <int N, class Use = void>
-PTXMMA_FUNCTION scale_bf16(uint32_t (&values)[N], const uint32_t (&scale)[2])
+template <int Registers, class Use = void>
+PTXMMA_FUNCTION scale_bf16(uint32_t (&values)[Registers], const uint32_t (&scale)[2])
 #ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 {
 #pragma unroll
-  for (int r = 0; r < N; r++) {
+  for (int r = 0; r < Registers; r++) {
     asm("{ .reg .b32 nothing; "
         "mov.b32 nothing, 0x80008000; "
         "fma.rn.bf16x2 %0, %1, %2, nothing; }"
@@ -519,12 +519,12 @@ PTXMMA_SM_80_PTX_7_0_ABSENT
 #endif
 
 // PTX ISA 7.0, sm_80 or newer: value * scale + offset, rounded once: offset = -zero * scale serves zero points that are no integers.
-template <int N, class Use = void>
-PTXMMA_FUNCTION scale_bf16(uint32_t (&values)[N], const uint32_t (&scale)[2], const uint32_t (&offset)[2])
+template <int Registers, class Use = void>
+PTXMMA_FUNCTION scale_bf16(uint32_t (&values)[Registers], const uint32_t (&scale)[2], const uint32_t (&offset)[2])
 #ifndef PTXMMA_SM_80_PTX_7_0_ABSENT
 {
 #pragma unroll
-  for (int r = 0; r < N; r++) {
+  for (int r = 0; r < Registers; r++) {
     asm("fma.rn.bf16x2 %0, %1, %2, %3;"
         : "=r"(values[r])
         : "r"(values[r]), "r"(scale[r % 2]), "r"(offset[r % 2]));

@@ -37,11 +37,11 @@ __device__ __forceinline__ void cluster_sync() {
 }
 
 // The same place in the shared memory of the block with this rank in the cluster.
-template <class T, class Use = void>
-__device__ __forceinline__ T* map_shared_rank(T* place, uint32_t rank) {
+template <class Object, class Use = void>
+__device__ __forceinline__ Object* map_shared_rank(Object* place, uint32_t rank) {
   uint64_t remote;
   mapa_u64<Use>(remote, reinterpret_cast<uint64_t>(place), rank);
-  return reinterpret_cast<T*>(remote);
+  return reinterpret_cast<Object*>(remote);
 }
 
 }  // namespace ptxmma

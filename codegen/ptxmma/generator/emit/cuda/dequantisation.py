@@ -74,7 +74,7 @@ def _conversion(spec: Spec, guards: Guards, name: str, entries: Sequence[Dequant
 
 def _scale(spec: Spec, guards: Guards, entry: ScaleSteps) -> Function:
     offset = ", const uint32_t (&offset)[2]" if "offset" in steps.inputs(entry.steps) else ""
-    parameters = f"uint32_t (&values)[N], const uint32_t (&scale)[2]{offset}"
+    parameters = f"uint32_t (&values)[Registers], const uint32_t (&scale)[2]{offset}"
     return Function(f"scale_{entry.of}", parameters, (), 0, [_body(spec, guards, entry, {"out0": "values[r]"})])
 
 
