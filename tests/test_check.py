@@ -527,7 +527,7 @@ def test_variables_and_special_registers_are_members_of_lists() -> None:
     for name in ("p", "pf"):
         assert [each.rule for each in check(text.replace("%r0,", f"{name},"))] == ["list"]
     message = check(text.replace(SOUND, SPARSE.replace(" %r0, 0;", " pp, 0;"))).findings[0].message
-    assert message == "e must be a .b32, .u32, .s32, .f32 or .f16x2 register, not a special register or a variable"
+    assert message == "e must be a .b32, .u32, .s32, .f32 or .f16x2 register, not a variable in .param"
 
 
 @pytest.mark.parametrize(

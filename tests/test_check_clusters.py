@@ -65,3 +65,17 @@ def test_the_examples_of_a_rule_break_it_and_mend_it() -> None:
     (name, rule), *_ = clusters.RULES.items()
     assert [each.rule for each in check(module(rule.bad)) if each.severity != "note"] == [name]
     assert check(module(rule.good)).clean
+
+
+def test_a_variable_of_shared_memory_stands_for_its_address() -> None:
+    """``mapa`` and ``getctarank`` take it with an offset, too; ptxas 13.0 refuses one in another space, and one for the result."""
+    head = ".version 8.0 .target sm_90 .address_size 64 .global .align 16 .b8 table[64];"
+    text = f"{head} .entry k() {{ .reg .b32 %r0; .reg .b64 %rd0; .shared .align 16 .b8 tile[512]; {{}} ret; }}"
+    for line in ("mapa.shared::cluster.u32 %r0, tile, 1;", "mapa.u64 %rd0, tile+8, 1;", "getctarank.u64 %r0, tile;"):
+        assert not check(text.replace("{}", line)).findings, line
+    for line, rule in (
+        ("mapa.u64 %rd0, table, 1;", "state-space"),
+        ("mapa.shared::cluster.u32 tile, %r0, 1;", "operand-kind"),
+        ("mapa.shared::cluster.u32 %r0, nowhere, 1;", "undeclared"),
+    ):
+        assert [each.rule for each in check(text.replace("{}", line))] == [rule], line

@@ -103,7 +103,7 @@ _IN_WORDS = {
     SINK: "_",
     NEGATED: "a negated predicate",
     BROKEN: "text that cannot be read",
-    UNREGISTERED: "a special register or a variable",
+    UNREGISTERED: "a special register or part of a variable",
 }
 #: The rule that a value breaks where a register is expected; of all others it is "operand-kind".
 _RULES = {UNDECLARED: "undeclared", BROKEN: "syntax"}
@@ -143,13 +143,17 @@ def of_single(operand: Operand, value: Value) -> Fault | None:
     if isinstance(value, int):
         if operand.immediates is None:
             return Fault("operand-kind", f"{must}, not {in_words(value)}")
-        # In place of a register, nvcc writes constants of 32 bits with a sign: -1 for 0xffffffff.
-        unsigned = value % (1 << 32) if operand.takes_register and -(1 << 31) <= value < 0 else value
+        # In place of a register, nvcc writes constants of 32 bits with a sign: -1 for 0xffffffff. A stride is a number.
+        of_bits = operand.takes_register and operand.kind != "stride"
+        unsigned = value % (1 << 32) if of_bits and -(1 << 31) <= value < 0 else value
         known = value in operand.immediates or unsigned in operand.immediates
         return None if known else Fault("immediate", f"{must}, not {value}")
     if value == FLOAT and operand.takes_register and "f32" in operand.register_types:
         text = f"{operand.name} should be {wanted(operand)}: assemblers accept a constant, but not all generate code for it"
         return Fault("constant", text, severe=False)
+    if isinstance(value, str) and value.startswith("."):
+        rule = "state-space" if operand.spaces else "operand-kind"
+        return None if value[1:] in operand.spaces else Fault(rule, f"{must}, not {in_words(value)}")
     if value in _IN_WORDS:
         return Fault(_RULES.get(value, "operand-kind"), f"{must}, not {in_words(value)}")
     if not operand.takes_register:
@@ -229,13 +233,13 @@ def _of_constants(operand: Operand, value: tuple[Scalar, ...]) -> Fault:
 def wanted(operand: Operand) -> str:
     """The legal values of an operand, in words."""
     types = listing([f".{kind}" for kind in operand.register_types])
+    variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
     if operand.bracketed:
-        variable = f" or a variable in {listing([f'.{space}' for space in operand.spaces])}" if operand.spaces else ""
         offset = "" if operand.kind == "tensormap" else " or [x+constant]"
         return f"an address [x]{offset} where x is a {types} register{variable}"
     if operand.listed:
         return f"a list of {counted(operand.registers, f'{types} register')}{'' if operand.immediates is None else ' or constants'}"
-    register = f"a {types} register" if operand.takes_register else ""
+    register = f"a {types} register{variable}" if operand.takes_register else ""
     return " or ".join(filter(None, (register, constants(operand.immediates))))
 
 
@@ -266,7 +270,7 @@ def in_words(value: Value) -> str:
         return "such a list"
     if isinstance(value, int):
         return f"the constant {value}"
-    return _IN_WORDS.get(value, f".{value}")
+    return f"a variable in {value}" if value.startswith(".") else _IN_WORDS.get(value, f".{value}")
 
 
 def counted(number: int, what: str) -> str:

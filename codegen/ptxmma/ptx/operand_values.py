@@ -1,7 +1,8 @@
 """The *value* of an operand: what assemblers judge it by.
 
-It is the type of a register (``"b32"``), the number of an integer constant, one of :data:`FLOATING` for other constants, one of the
-other names below, a tuple of these for a list in braces or a pair, an :class:`Address`, or :class:`Several` operands in brackets.
+It is the type of a register (``"b32"``), the state space of a variable with a dot (``".shared"``), the number of an integer constant, one
+of :data:`FLOATING` for other constants, one of the other names below, a tuple of these for a list in braces or a pair, an
+:class:`Address`, or :class:`Several` operands in brackets.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FLOATING = frozenset({FLOAT, DOUBLE, ZERO})
 UNDECLARED = "undeclared"  # a name without a declaration
 SINK = "_"
 NEGATED = "negated predicate"  # !%p
-UNREGISTERED = "no register"  # a special register or a variable: in lists it has its type
+UNREGISTERED = "no register"  # a special register, or a member of a variable: in lists it has its type
 BROKEN = "broken"  # text that cannot be read
 ANYTHING = "anything"  # a placeholder, which fits everywhere
 
@@ -142,8 +143,13 @@ def _single(text: bytes, registers: Scopes) -> Value:
     if kind:
         return kind
     other = _other(text, registers)
-    if other == BROKEN and (summands := _SUM.fullmatch(text)) and literals.integer(summands[2].strip()) is not None:
-        return registers.known[summands[1]] or (ANYTHING if registers.unregistered(summands[1]) else UNDECLARED)
+    summands = _SUM.fullmatch(text) if other == BROKEN else None
+    summed = summands is not None and literals.integer(summands[2].strip()) is not None
+    name = summands[1] if summands and summed else text
+    if (other == UNDECLARED or summed) and (variable := registers.variable(name)):
+        return f".{variable.space}" if variable.space else ANYTHING
+    if summed:
+        return registers.known[name] or (ANYTHING if registers.unregistered(name) else UNDECLARED)
     return UNREGISTERED if other == UNDECLARED and registers.unregistered(text) else other
 
 
