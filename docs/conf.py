@@ -58,7 +58,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 # The index of all spellings is long: a page for each letter would not help, since nearly all start alike.
 html_split_index = False
-pygments_style = "friendly"
+pygments_style = "default"  # its comments and numbers can be read on grey
 pygments_dark_style = "native"
 
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from ptxmma.cli import main
+from ptxmma.cli import mcp as served
 from test_questions import QUESTIONS
 
 anyio = pytest.importorskip("anyio")
@@ -34,7 +35,7 @@ def _asked(folder: Path, *requests: tuple[str, dict[str, Any]]) -> tuple[dict[st
             await session.initialize()
             schemas = {tool.name: tool.input_schema for tool in (await session.list_tools()).tools}
             answers = [await session.call_tool(name, arguments) for name, arguments in requests]
-            return schemas, [(bool(each.is_error), each.content[0].text) for each in answers]
+            return schemas, [(bool(each.is_error), "".join(block.text for block in each.content)) for each in answers]
 
     answered: tuple[dict[str, Any], list[tuple[bool, str]]] = anyio.run(ask)
     return answered
@@ -68,6 +69,12 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     assert texts[3].endswith(f"\n{QUESTIONS['instructions']['nvfp4 rtx5090']}\n")
     assert all("register-count" in text for text in texts[-2:])
     assert f"{tmp_path / 'kernel.ptx'}:1:74: error: a must be" in texts[-1]
+
+
+def test_json_is_a_text_of_its_own(tmp_path: Path) -> None:
+    said, answered = served.answer(served.tools()["show"], {"instruction": "m16n8k8 tf32", "json": True}, tmp_path)
+    assert said.startswith("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 is taken (dense before sparse)")
+    assert json.loads(answered)["instruction"] == "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 
 
 def test_questions_have_their_answers(tmp_path: Path) -> None:

@@ -121,7 +121,9 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
     if shape and (nearest := _nearest(known, shape, [word for word in every if word != shape])):
         label = nearest[0].instruction.variant.shape
         raise UnknownInstruction(text, f"no instruction has the shape {shape}; the nearest is {label}", _usual(spec, nearest))
-    for left_out in [unknown] * bool(unknown) + [[*unknown, word] for word in reversed(every) if word not in unknown]:
+    single = [[*unknown, word] for word in reversed(every) if word not in unknown]
+    tails = [[word for word in every if word in {*unknown, *every[end:]}] for end in reversed(range(1, len(every)))]
+    for left_out in [unknown] * bool(unknown) + single + tails:
         rest = " ".join(word for word in every if word not in left_out)
         matches = words.matching(known, f"{rest} ") if rest else []
         if not matches:
@@ -133,7 +135,7 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
                 return accepted
             reason = f"{target} accepts no instruction with the other words"
         else:
-            reason = f"no instruction {'' if unknown else 'with the other words '}has {', '.join(left_out)}"
+            reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(left_out)}"
         raise UnknownInstruction(text, reason, _usual(spec, matches))
     return []
 

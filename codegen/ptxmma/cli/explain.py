@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from ptxmma.cli.render import aligned, blocks, emit, heading, wrapped
 
 if TYPE_CHECKING:
     from ptxmma.cli.answers import ExplainedSwizzle
-    from ptxmma.model import Spec, Swizzle
+    from ptxmma.model import Message, Spec, Swizzle
 
 
 def _codes(context: click.Context) -> list[str]:
@@ -30,6 +31,8 @@ def _codes(context: click.Context) -> list[str]:
 def command(code: str, as_json: bool, database: str | None) -> None:
     """Explain a message of ptxas or a rule of ptxmma check, the cause and the remedy; or a swizzle of shared memory.
 
+    CODE is also the line that ptxas prints.
+
     \b
     Examples:
       ptxmma explain C7510
@@ -42,8 +45,7 @@ def command(code: str, as_json: bool, database: str | None) -> None:
         return
     from ptxmma.check.rules import RULES
 
-    messages = {message.code: message for message in spec.messages}
-    if message := messages.get(code.upper()):
+    if message := message_of(spec, code):
         rules = [f"{rule}: {RULES[rule].what}" for rule in message.rules if rule in RULES]
         _show(
             {"code": message.code, "text": message.text, "error": message.error, "cause": message.cause, "remedy": message.remedy},
@@ -58,7 +60,7 @@ def command(code: str, as_json: bool, database: str | None) -> None:
         )
     else:
         with usage_errors():
-            one_of("code", code, [*messages, *RULES])
+            one_of("code", code, [*(message.code for message in spec.messages), *RULES])
 
 
 def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
@@ -71,16 +73,23 @@ def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, a
     blocks(titled)
 
 
+def message_of(spec: Spec, text: str) -> Message | None:
+    """The message of ptxas of a code, or of a line that has the code or the whole text; None for none."""
+    codes, line = re.findall(r"\bC\d{4}\b", text.upper()), " ".join(text.split())
+    has = (message for message in spec.messages if message.code in codes or all(part in line for part in message.text.split("...")))
+    return next(has, None)
+
+
 def swizzle_of(spec: Spec, text: str) -> Swizzle | None:
-    """The swizzle of shared memory that a text names: ``swizzle 128``, ``SW128``, ``CU_TENSOR_MAP_SWIZZLE_128B``; None for none."""
+    """The swizzle of shared memory that a text names: ``swizzle 128``, ``SW128``, ``Swizzle<3,4,3>``; None for none."""
     from ptxmma.catalog.instructions.user_names import swizzle_named
 
     words = text.split()
     named = [word for word in words if word.lower() not in ("swizzle", "swizzled")]
     if len(named) != 1 or (named == words and named[0].lower() in ("none", "inter")):
         return None
-    name = swizzle_named(named[0])
-    return next((mode for mode in (spec.shared_memory.swizzles if spec.shared_memory else ()) if mode.name == name), None)
+    names, modes = {swizzle_named(named[0]), named[0]}, spec.shared_memory.swizzles if spec.shared_memory else ()
+    return next((mode for mode in modes if not names.isdisjoint((mode.name, mode.cute))), None)
 
 
 def _show_swizzle(spec: Spec, mode: Swizzle, *, as_json: bool) -> None:

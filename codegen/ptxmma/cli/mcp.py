@@ -161,8 +161,8 @@ def _name(parameter: click.Parameter) -> str:
     return shown if shown.isidentifier() else parameter.name or ""
 
 
-def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> str:
-    """The text that the verb prints, messages first.
+def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> list[str]:
+    """The texts that the verb prints: its messages, if any, and its answer, which may be JSON.
 
     Raises:
         RefusedError: the verb refuses the request, or the request leaves the folder or names too large a document.
@@ -174,11 +174,15 @@ def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> str:
     else:
         line = tool.line(given)
     output = printed(line, source)
-    said = output.messages + output.answer
-    if len(said) > _MOST_SAID:
-        cut = said[:_MOST_SAID].rpartition("\n")[0]
-        return f"{cut}\n... {len(said) - len(cut)} more characters: narrow the question\n"
-    return said or "no output\n"
+    return [_shortened(text) for text in output if text] or ["no output\n"]
+
+
+def _shortened(said: str) -> str:
+    """A text, or as many lines of its beginning as an answer may have."""
+    if len(said) <= _MOST_SAID:
+        return said
+    cut = said[:_MOST_SAID].rpartition("\n")[0]
+    return f"{cut}\n... {len(said) - len(cut)} more characters: narrow the question\n"
 
 
 def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]:
@@ -229,10 +233,10 @@ def command(root: Path) -> None:
         try:
             if request.name not in known:
                 raise RefusedError(f"unknown tool {request.name!r}; known: {', '.join(known)}")
-            text, failed = answer(known[request.name], request.arguments or {}, folder), False
+            texts, failed = answer(known[request.name], request.arguments or {}, folder), False
         except RefusedError as error:
-            text, failed = str(error), True
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
+            texts, failed = [str(error)], True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text) for text in texts], is_error=failed)
 
     async def serve() -> None:
         server = Server("ptxmma", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)

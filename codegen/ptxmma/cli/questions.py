@@ -15,8 +15,8 @@ _DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{1,8}")
 _MESSAGE = re.compile(r"[cC]\d{4}")
 #: The name of an atom of CuTe.
 _ATOM = re.compile(r"(?:[\w:]+::)?SM\d+_\w+", re.IGNORECASE)
-#: An element of an operand, as programs write it: ``A[9][3]``.
-_ELEMENT = re.compile(r"([a-z][\w-]*)\[(\d+)\]\[(\d+)\]", re.IGNORECASE)
+#: An element of an operand, as programs write it, ``A[9][3]``, and as people say it: ``A row 9 col 3``.
+_ELEMENT = re.compile(r"([a-z][\w-]*)(?:\[(\d+)\]\[(\d+)\]|,? row (\d+),? col(?:umn)? (\d+))", re.IGNORECASE)
 
 
 def answered(arguments: Sequence[str]) -> list[str]:
@@ -27,7 +27,7 @@ def answered(arguments: Sequence[str]) -> list[str]:
     end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     words, options = " ".join(arguments[:end]), [*arguments[end:]]
     if element := _ELEMENT.search(words):
-        name, row, col = element.groups()
+        name, row, col = filter(None, element.groups())
         place = ["--operand", name.lower(), "--row", row, "--col", col]
         return ["layout", *f"{words[: element.start()]}{words[element.end() :]}".split(), *place, *options]
     verb = _verb_of(words)
@@ -39,14 +39,14 @@ def _verb_of(text: str) -> list[str]:
     from ptxmma.catalog.instructions import UnknownInstruction, words
     from ptxmma.catalog.instructions.user_names import is_target
     from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
-    from ptxmma.cli.explain import swizzle_of
+    from ptxmma.cli.explain import message_of, swizzle_of
 
     if _MATRIX_DESCRIPTOR.fullmatch(text):
         return ["descriptor", "decode"]
     if _DESCRIPTOR.fullmatch(text):
         return ["descriptor", "instruction"]
     spec = catalog_of(None).database.spec
-    if _MESSAGE.fullmatch(text) or (not text.isdigit() and swizzle_of(spec, text)):
+    if _MESSAGE.fullmatch(text) or message_of(spec, text) or (not text.isdigit() and swizzle_of(spec, text)):
         return ["explain"]
     if is_target(spec, text) and (" " not in text or words.missing(catalog_of(None), text) == [*words.words_of(text)]):
         return ["targets"]

@@ -10,8 +10,8 @@ from ptxmma.model import Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
 _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
-#: Beginnings of the names of modes in CUDA's driver and in CuTe.
-_MODE = re.compile(r"^(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|^SW(?=[0-9])")
+#: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
+_MODE = re.compile(r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM$")
 
 
 def target_named(spec: Spec, given: str) -> str:
