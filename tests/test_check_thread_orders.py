@@ -30,6 +30,8 @@ _TWICE = (_COUNT, _PARTS, "@%p3 bra on;", _COPY, "on: @%p4 bra next;", _NEXT, "n
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
 _ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, %p6;"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
+_LOADED = "ld.global.u32 %r8, [%rd1]; setp.eq.u32 %p2, %r8, 0; and.b32 %r7, %r8, 1; setp.eq.u32 %p4, %r7, 0;"
+_ODD = "and.b32 %r7, %r8, 1; setp.eq.u32 %p4, %r7, 0;"
 _PUBLISH = "fence.mbarrier_init.release.cluster;"
 _MET = "barrier.cluster.arrive; barrier.cluster.wait;"
 _CLUSTER = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
@@ -183,6 +185,16 @@ KERNELS = {
         (_FIRST, "@%p3 bra on;", _INIT, "on:", _CLUSTER, _ARRIVE),
         (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, "on:", _CLUSTER, _ARRIVE),
     ),
+    "a wait in every round, under conditions that are not known to hold together": (
+        "unpublished-barrier",
+        (_FIRST, f"@!%p3 {_INIT}", _LOADED, "@!%p3 bra on; @%p2 bra on; @%p4 bra on;", _POLL, "on:"),
+        (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0;", _LOADED, "@!%p3 bra on; @%p2 bra on; @%p4 bra on;", _POLL, "on:"),
+    ),
+    "a fence for odd counts alone": (
+        "missing-proxy-fence",
+        (_COUNT, "@%p2 bra end;", _STORE, _ODD, "@%p4 bra on;", _FENCE, "on:", _OUT, "end:"),
+        (_COUNT, "@%p2 bra end;", _STORE, _FENCE, _ODD, "@%p4 bra end;", _OUT, "end:"),
+    ),
 }
 
 
@@ -234,6 +246,8 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (*_SENT, _READ_ALL, "st.global.b32 [%rd3], %r0;", "fence.acq_rel.gpu;"),  # it may tell of what it has stored
         (_ENTERED, _THERE),  # the kernel may run without clusters
         (_ENTERED, "cvta.shared.u64 %rd2, %rd3; st.b32 [%rd2], %r0;", _MET),  # a generic address is not what mapa made
+        (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "on:", _ODD, "@%p4 bra end;", _OUT, "end:"),  # 0 is not odd
+        (_STORE, "mov.u32 %r9, %tid.x; max.u32 %r7, %r9, 2000; setp.ne.u32 %p3, %r7, 2000; @%p3 bra on;", _FENCE, "on:", _OUT),  # no thread
         (_MET, _ENTERED, _THERE, "st.release.cluster.shared::cluster.b32 [%r11], 1;"),  # the other block may wait for it
     ],
 )

@@ -80,6 +80,7 @@ class _Path(NamedTuple):
         changed: the places of all instructions that changed a state which threads share.
         conditions: the conditions of the path.
         certain: true if they are known to hold together.
+        fault: the place of the first instruction at a wrong time; -1 without one.
     """
 
     state: str
@@ -87,6 +88,7 @@ class _Path(NamedTuple):
     changed: frozenset[int] = frozenset()
     conditions: frozenset[Condition] = frozenset()
     certain: bool = True
+    fault: int = -1
 
 
 class Way(NamedTuple):
@@ -486,7 +488,7 @@ class _Walk:
         if not predicate:
             return [path]
         both = joined(path.conditions, self._predicates.condition(predicate, offset))
-        return [] if both is None else [_Path(*path[:3], both.conditions, path.certain and both.certain)]
+        return [] if both is None else [path._replace(conditions=both.conditions, certain=path.certain and both.certain)]
 
     def _moved(self, path: _Path, at: Happening) -> _Path:
         """A path after an instruction; what is wrong is remembered."""
@@ -505,12 +507,15 @@ class _Walk:
                 since = (*path.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == path.state else (at,)
                 changed = path.changed | {at.offset} if self._machine.life.shared else path.changed
                 moved = path._replace(state=transition.to, since=since, changed=changed)
-        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong:
+        if wrong and path.fault < 0:
+            moved = moved._replace(fault=at.offset)
+        # Followed as if it were fixed, the instruction may be right in the next round: that does not count.
+        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong if path.fault != at.offset else ():
             self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
         if moved.state in self._machine.left:
             return moved
         # Nothing can be wrong any more: only the threads count that come to later instructions.
-        return _Path(moved.state, conditions=frozenset(each for each in moved.conditions if each.decided), certain=False)
+        return _Path(moved.state, conditions=frozenset(each for each in moved.conditions if each.decided), certain=False, fault=moved.fault)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""

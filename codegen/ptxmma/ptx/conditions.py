@@ -38,6 +38,8 @@ _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
+#: The numbers of a parameter that are tried, from 0: loops that compilers unroll differ in the first few.
+_MOST_TRIED = 64
 
 
 class Value(NamedTuple):
@@ -68,6 +70,7 @@ class Condition(NamedTuple):
         offset: the place of the instruction that depends on it.
         threads: a mask of the threads that may see the outcome, by ``%tid.x``.
         surely: a mask of the threads that see it, whatever else is true.
+        numbers: a mask of the small numbers for which its only cause gives the outcome; 0 if it has another cause, or is not computed.
     """
 
     value: Value
@@ -78,6 +81,7 @@ class Condition(NamedTuple):
     offset: int
     threads: int
     surely: int
+    numbers: int
 
     @property
     def decided(self) -> bool:
@@ -130,11 +134,16 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
 
 
 def _are_independent(conditions: frozenset[Condition], fresh: Condition) -> bool:
-    """Return whether a further condition holds on some path on which others do: nothing feeds both, or a thread surely sees both."""
+    """Return whether a further condition holds on some path on which others do.
+
+    Nothing feeds both, or a thread surely sees both, or some number of all that feeds them gives these outcomes.
+    """
     seen = functools.reduce(operator.and_, [each.surely for each in conditions if each.surely], fresh.surely or ALL_THREADS)
     others = [each for each in conditions if not (seen and each.surely)]
     causes = {_THREADS} if seen and fresh.surely else fresh.value.causes
-    return all(each.value.causes.isdisjoint(causes) for each in others)
+    related = [each for each in others if not each.value.causes.isdisjoint(causes)]
+    alike = all(each.value.causes == fresh.value.causes for each in related)
+    return not related or (alike and functools.reduce(operator.and_, [each.numbers for each in related], fresh.numbers) != 0)
 
 
 def common(conditions: Iterable[Condition]) -> int:
@@ -175,6 +184,7 @@ class Predicates:
         self._written: dict[bytes, list[Write]] = {}
         self._others: dict[tuple[bytes, int], ThreadMasks] = {}  # several rules ask for the same ones
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
+        self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
@@ -185,15 +195,25 @@ class Predicates:
         return known
 
     def _read(self, predicate: bytes, offset: int) -> Condition:
-        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
+        name = predicate.lstrip(b"!")
         writes = self.writes(name)
-        threads = self.threads(predicate), self.surely(predicate)
         if len(writes) == 1 and (compared := _COMPARED.fullmatch(writes[0][0])):
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return Condition(self._value(one.strip(), 0), compared[1], number, holds, name, offset, *threads)
-        return Condition(self._value(name, 0), b"ne", 0, holds, name, offset, *threads)
+                return self._condition(self._value(one.strip(), 0), compared[1], number, predicate, offset)
+        return self._condition(self._value(name, 0), b"ne", 0, predicate, offset)
+
+    def _condition(self, value: Value, test: bytes, number: int, predicate: bytes, offset: int) -> Condition:
+        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
+        numbers = 0
+        if len(value.causes) == 1 and not value.changes and value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED)):
+            (cause,) = value.causes
+            if cause not in self._by_cause:
+                register = cause if cause.startswith(b"%") else b"[%s]" % cause
+                self._by_cause[cause] = ThreadMasks(self.writes, register, _MOST_TRIED)
+            numbers = self._by_cause[cause].surely(predicate)
+        return Condition(value, test, number, holds, name, offset, self.threads(predicate), self.surely(predicate), numbers)
 
     def writes(self, name: bytes) -> list[Write]:
         """The instructions that write a register, in the order of the text."""

@@ -1,4 +1,4 @@
-"""Masks of threads in which predicates hold, where a function computes them from one special register and constants."""
+"""Masks of threads in which predicates hold, where a function computes them from one special register, or parameter, and constants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ThreadMasks:
 
     Args:
         writes: the instructions that write a register.
-        register: the special register, ``b"%tid.x"``.
+        register: the special register, ``b"%tid.x"``; or a parameter as a load names it, ``b"[count]"``, for masks of its numbers.
         count: its values are the numbers below this one, in as many threads or thread blocks.
         is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
             that ``elect.sync`` elects.
@@ -89,7 +89,7 @@ class ThreadMasks:
                 opcode, place, rest, _ = writes[0]
                 if not place:
                     operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
-                    self._numbers[name] = thread_values.result(opcode, operands)
+                    self._numbers[name] = operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
                 elif self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX:
                     self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
         return self._numbers[name]
