@@ -10,6 +10,7 @@ import pytest
 
 from ptxmma.check import check
 from ptxmma.matrices.shared_memory import bank_conflicts
+from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.lane_values import WARP, LaneValues
 from ptxmma.ptx.variables import Variable
 
@@ -43,7 +44,7 @@ def test_numbers_of_registers_are_true_whatever_is_unknown(seed: int) -> None:
         program.append((name, number, operands))
         lines.append(f"{name} %r{number}, {', '.join(operands)};")
     text = (".entry kernel(.param .u32 p)\n{\n" + "\n".join(lines) + "\n}\n").encode()
-    values = LaneValues(text, lambda name: Variable("shared", "", 16) if name == b"tile" else None)
+    values = LaneValues(text, Predicates(text), lambda name: Variable("shared", "", 16) if name == b"tile" else None)
     for _ in range(3):
         same = [chance.randrange(1 << 32), 16 * chance.randrange(1 << 12), chance.randrange(1 << 16)]
         known = [[thread, same[0], same[1], chance.randrange(1 << 32), same[2]] for thread in range(_THREADS)]

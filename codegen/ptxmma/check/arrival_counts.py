@@ -9,7 +9,6 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.lane_values import LaneValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,16 +51,14 @@ def most(barriers: Mbarriers, arriving: Sequence[Used]) -> int | None:
 
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The arrivals of more threads than a phase of their mbarrier needs, with both numbers."""
-    lanes: LaneValues | None = None
     text = barriers.function.text
     exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
         count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
         number = _arrivals(barriers, each, barriers.fewest, whole=not exact) if count else None
         if count and number and number > count:
-            lanes = lanes or LaneValues(text, barriers.function.registers.variable)
             address = text[each.use.offset + len(each.use.opcode) : text.find(b"]", each.use.offset)]
-            if all(lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
+            if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
                 yield each, f"{count:,}, and {number:,} come"
 
 

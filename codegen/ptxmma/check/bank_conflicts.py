@@ -16,7 +16,7 @@ from ptxmma.matrices.shared.accesses import wavefronts
 from ptxmma.model import formula
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.lane_values import WARP, LaneValues
+from ptxmma.ptx.lane_values import WARP
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.model import SharedMemory, Swizzle
+    from ptxmma.ptx.lane_values import LaneValues
     from ptxmma.ptx.statements import Function
 
 _ROWS = ".reg .b32 %a<6>;\nmov.u32 %a0, %tid.x;\nshl.b32 %a1, %a0, 7;\nmov.u32 %a2, tile;"
@@ -95,7 +96,7 @@ class BankConflicts:
 
 def _accesses(function: Function, memory: SharedMemory) -> Iterator[_Access]:
     """The accesses of a function whose addresses are known, each by the warp that it costs least."""
-    values, banks = LaneValues(function.text, function.registers.variable), memory.banks
+    values, banks = function.lanes, memory.banks
     for match in _ACCESS.finditer(function.text):
         address, lanes = _ADDRESS.search(match["operands"]), WARP
         value = values.of(address[1]) if address else None
@@ -108,7 +109,7 @@ def _accesses(function: Function, memory: SharedMemory) -> Iterator[_Access]:
             lanes = len(words_of(_ADDRESS.sub(b"", match["operands"]))) * banks.count * banks.bytes // width
         takes = _taking_part(values, predicate_before(function.text, match.start()), len(value.numbers))
         numbers = [number if taken else None for number, taken in zip(value.numbers, takes, strict=True)]
-        warps = [_relative(numbers[first : first + lanes]) for first in range(0, len(numbers), WARP)]
+        warps = {_relative(numbers[first : first + lanes]): None for first in range(0, len(numbers), WARP)}  # most are alike
         costs = [(wavefronts(warp, width, banks), warp) for warp in warps if any(each is not None for each in warp)]
         if costs:
             cost, warp = min(costs, key=lambda each: each[0])

@@ -13,7 +13,6 @@ from ptxmma.check.kernel_paths import is_named
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.addresses import Place
-from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
 
@@ -101,7 +100,7 @@ class Counterparts:
         """
         text = function.text
         for pairing in self._pairings:
-            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
+            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
                 continue
             uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
             yield from _unfollowed(uses)

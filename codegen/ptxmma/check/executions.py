@@ -17,7 +17,6 @@ from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.lane_values import LaneValues
 from ptxmma.ptx.outline import starts
 from ptxmma.ptx.statements import Token
 
@@ -119,8 +118,7 @@ class Executions:
             return
         yield from self._repeated(function, paths)
         if any(word in text for word in self._asking) and (thread_values.INDEX in text or b"elect.sync" in text):
-            count = thread_values.threads_of(text)
-            yield from self._partial(text, paths.reached(paths.registers.masks(thread_values.INDEX, count).threads), count)
+            yield from self._partial(text, paths.executed, thread_values.threads_of(text))
 
     def _partial(self, text: bytes, reached: Sequence[Reached], count: int) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only a part of a warp or warpgroup may execute."""
@@ -150,17 +148,13 @@ class Executions:
         if not named or _ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
             return
         count = thread_values.threads_of(text)
-        together = paths.reached_together(paths.registers.masks(thread_values.INDEX, count).together)
-        lanes: LaneValues | None = None
-        for each in together:
+        for each in paths.executed_together:
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.modifiers)), None)
             if issuer is None or not _has_whole(each.threads, count, warp):
                 continue
             if issuer.once == "operands":
-                lanes = lanes or LaneValues(text, function.registers.variable)
-                if any(
-                    not lanes.of(name).is_shared for name in words_of(_written(text, each)[len(each.opcode) :]) if name.startswith(b"%")
-                ):
+                names = words_of(_written(text, each)[len(each.opcode) :])
+                if any(not function.lanes.of(name).is_shared for name in names if name.startswith(b"%")):
                     continue
             message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does (PTX ISA {issuer.source})"
             yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode

@@ -97,7 +97,7 @@ class Judge:
         repeated: Repeated[_Sound] = Repeated(function)
         go_to, find = function.registers.at, repeated.find
         end = 0
-        for start in function.places():
+        for start in function.places:
             if start < end:
                 continue
             go_to(start)

@@ -18,7 +18,6 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_orders import ThreadOrders
 from ptxmma.ptx.addresses import Addresses
-from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Token
@@ -65,10 +64,9 @@ class KernelJudge:
         """
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
-        registers = Predicates(function.text)
-        paths = KernelPaths(function.text, self._lifecycles, self._words, registers)
+        paths = KernelPaths(function.text, self._lifecycles, self._words, function.predicates)
         if not function.module.debug:
-            addresses = Addresses(function.text, registers)
+            addresses = Addresses(function.text, function.predicates)
             yield from self._orders.of_kernel(function, paths, addresses)
             yield from self._counterparts.of_kernel(function, addresses)
             yield from self._phases.of_kernel(function, paths, addresses)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.ptx import thread_values
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
-from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
+from ptxmma.ptx.flow_events import Asynchronous, Event
 from ptxmma.ptx.natural_loops import natural_loops
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.post_dominators import next_on_every_way
-from ptxmma.ptx.thread_masks import ALL_THREADS
+from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
 
 if TYPE_CHECKING:
     from ptxmma.model import Counterpart, Lifecycle, Transition
@@ -147,6 +148,11 @@ class KernelPaths:
         return blocks(Outline(self._text, Asynchronous({}, others=tuple(sorted(words)), counts=self._counts)))
 
     @functools.cached_property
+    def instructions(self) -> list[list[Event]]:
+        """The instructions of each block that lifecycles name."""
+        return [[event for event in block.events if isinstance(event, Event)] for block in self.blocks]
+
+    @functools.cached_property
     def _transitions(self) -> list[Transition]:
         """The transitions of the lifecycles that may begin."""
         return [each for life in self._lifecycles if self.may_begin(life) for each in life.transitions]
@@ -212,6 +218,20 @@ class KernelPaths:
                 self.unfollowed.add(machine.life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
 
+    @functools.cached_property
+    def executed(self) -> list[Reached]:
+        """The instructions of the words that can be reached, with the threads of a block that may execute them."""
+        return self.reached(self._masks.threads)
+
+    @functools.cached_property
+    def executed_together(self) -> list[Reached]:
+        """The instructions of the words, with threads of a block that all come to them in some launch."""
+        return self.reached_together(self._masks.together)
+
+    @functools.cached_property
+    def _masks(self) -> ThreadMasks:
+        return self.registers.masks(thread_values.INDEX, thread_values.threads_of(self._text))
+
     def reached(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
         """The instructions of the words that can be reached, with the threads that may execute them; none where paths are not followed.
 
@@ -252,11 +272,10 @@ class KernelPaths:
                     entered[after] |= threads
                     waiting.append(after)
         found: list[Reached] = []
-        for threads, block in zip(entered, self.blocks, strict=True):
-            for event in block.events if threads else ():
-                if isinstance(event, Event):
-                    predicate = predicate_before(self._text, event.offset) if event.predicated else b""
-                    found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
+        for threads, events in zip(entered, self.instructions, strict=True):
+            for event in events if threads else ():
+                predicate = predicate_before(self._text, event.offset) if event.predicated else b""
+                found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
         return found
 
     def _misuses_of(
@@ -277,13 +296,13 @@ class KernelPaths:
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
         if not machine.life.each:
-            yield [[*machine.steps(self._text, block.events)] for block in self.blocks]
+            yield [[*machine.steps(self._text, events)] if events else [] for events in self.instructions]
             return
         of_objects: dict[Hashable, dict[int, list[Event]]] = {}
         of_all: dict[int, list[Event]] = {}
-        for number, block in enumerate(self.blocks):
-            for event in block.events:
-                if isinstance(event, Event) and machine.on(event.opcode):
+        for number, events in enumerate(self.instructions):
+            for event in events:
+                if machine.on(event.opcode):
                     if event.offset in objects:
                         of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
                     elif any(each.of_all for each in machine.on(event.opcode)):
@@ -356,9 +375,9 @@ class _Machine:
         match = _NUMBER.match(text, place + len(opcode))
         return int(match[1]) if match else 0
 
-    def steps(self, text: bytes, events: Iterable[Event | Stretch]) -> Iterator[_Step]:
+    def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[_Step]:
         """The instructions of a block of a text: only the first and the last of a run of equal ones, unless each of them counts."""
-        concerned = [each for each in events if isinstance(each, Event) and self.on(each.opcode)]
+        concerned = [each for each in events if self.on(each.opcode)]
         for (opcode, predicated), run in itertools.groupby(concerned, lambda each: (each.opcode, each.predicated)):
             same = [*run]
             alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
@@ -610,7 +629,7 @@ def _ways_out(block: Blocked, end: int) -> list[Way]:
 
 
 def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], rank: Mapping[int, int]) -> list[Sequence[Way]]:
-    """The ways out of each block, without the predicates of branches that make no difference.
+    """The ways out of each block, without the predicates of branches that make no difference, and past blocks where nothing happens.
 
     Such a branch closes a loop, or both ways come to the same instructions first.
 
@@ -630,11 +649,15 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], r
             changed = changed or first != reached[number]
             reached[number] = first
     deciding = [*ways]
+    past: dict[int, int] = {}  # the block that follows one where nothing happens, if it is one whatever branches do
     for number in order:
         closes = any(way.after >= 0 and rank[way.after] <= rank[number] for way in ways[number])
         if closes or len({reached[way.after] for way in ways[number]}) == 1:
             deciding[number] = [Way(way.after, b"", way.offset) for way in ways[number]]
-    return deciding
+        afters = {past.get(way.after, way.after) for way in deciding[number]} - {number}
+        if len(afters) == 1 and -1 not in afters and not steps[number] and not any(way.predicate for way in deciding[number]):
+            (past[number],) = afters
+    return [[Way(past.get(after, after), predicate, offset) for after, predicate, offset in each] for each in deciding]
 
 
 def is_made(each: Transition, opcode: bytes) -> bool:

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.counterparts import uses_of
 from ptxmma.ptx import thread_values
-from ptxmma.ptx.flow_events import Event
 from ptxmma.ptx.outline import opcodes_of, starts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ptxmma.check.counterparts import Use
     from ptxmma.check.kernel_paths import KernelPaths, Reached
     from ptxmma.model import Pairing
     from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
-    from ptxmma.ptx.thread_masks import ThreadMasks
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
 _COUNTS = (b"complete_tx", b"expect_tx")
@@ -106,11 +104,7 @@ class Mbarriers:
     def rounds(self) -> list[frozenset[int]]:
         """The blocks of each loop that does more than repeat a wait, the smallest loop first."""
         waiting = {each.use.offset for each in self.waits}
-        working = {
-            number
-            for number, block in enumerate(self.paths.blocks)
-            if any(isinstance(event, Event) and event.offset not in waiting for event in block.events)
-        }
+        working = {number for number, events in enumerate(self.paths.instructions) if any(event.offset not in waiting for event in events)}
         return [loop for loop in self.paths.loops if not working.isdisjoint(loop)]
 
     def round_of(self, used: Used) -> frozenset[int]:
@@ -135,20 +129,16 @@ class Mbarriers:
     @functools.cached_property
     def most(self) -> Mapping[int, int]:
         """A mask of the threads that may execute an instruction, by its place in the text; ``elect.sync`` chooses the first of a warp."""
-        return self._threads(self.paths.reached, self._masks.threads)
+        return self._threads(self.paths.executed)
 
     @functools.cached_property
     def fewest(self) -> Mapping[int, int]:
         """A mask of threads that all execute an instruction in some launch, by its place in the text."""
-        return self._threads(self.paths.reached_together, self._masks.together)
+        return self._threads(self.paths.executed_together)
 
-    @functools.cached_property
-    def _masks(self) -> ThreadMasks:
-        return self.paths.registers.masks(thread_values.INDEX, thread_values.threads_of(self.function.text))
-
-    def _threads(self, reached: Callable[[Callable[[bytes], int]], Sequence[Reached]], of: Callable[[bytes], int]) -> dict[int, int]:
+    def _threads(self, executed: Sequence[Reached]) -> dict[int, int]:
         everyone = (1 << thread_values.threads_of(self.function.text)) - 1
-        return {each.offset: each.threads & everyone for each in reached(of)}
+        return {each.offset: each.threads & everyone for each in executed}
 
 
 def words_of_phases(pairing: Pairing) -> set[str]:

@@ -17,7 +17,7 @@ from ptxmma.check.rule import Rule
 from ptxmma.check.stages import refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import predicate_before
-from ptxmma.ptx.flow_events import calls_others, words_of
+from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class PhaseJudge:
         """
         text = function.text
         for pairing in self._pairings:
-            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or calls_others(text):
+            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
                 continue
             try:
                 barriers = Mbarriers(function, paths, addresses, pairing)

@@ -16,7 +16,6 @@ from ptxmma.catalog.roles import matrices
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Proxies:
         if step.instruction.encode() in text:
             return
         stores = [match for match in (each.search(text) for each in _STORES) if match]
-        if not stores or calls_others(text):
+        if not stores or function.calls_others:
             return
         stored = min(stores, key=lambda match: match.start())
         out = _BULK_OUT.search(text, stored.end())

@@ -15,7 +15,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.kernel_paths import EXIT
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.flow_events import calls_others, words_of
+from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class TensorKernels:
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
         text, statements = function.text, self._statements(function, opcodes)
-        if not statements or calls_others(text):
+        if not statements or function.calls_others:
             return
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")

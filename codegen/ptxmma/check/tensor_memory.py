@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import Space, Step
+    from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
@@ -47,9 +48,7 @@ RULES: Mapping[str, Rule] = {
 
 _ADDRESS = re.compile(rb"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]")
 #: An instruction that makes an address of another one, or reads the first one from shared memory.
-_MOVED = re.compile(
-    rb"((?:mov\.[bus]|add\.[us])32(?<![\w$%.].{7})|ld(?<![\w$%.]ld)(?:\.\w+)*\.shared[\w.:]*)\s+([\w$%]+)\s*,([^;]*)", re.DOTALL
-)
+_MOVED = re.compile(rb"(?:mov\.[bus]|add\.[us])32|ld(?:\.\w+)*\.shared[\w.:]*")
 #: Instructions between an address and the one that it is made of.
 _DEEPEST = 64
 
@@ -67,16 +66,13 @@ class _Addresses:
     """The addresses of a kernel: constants, and distances from what it loads from shared memory.
 
     Args:
-        text: the kernel's.
+        registers: the kernel's registers.
         known: the bits of its registers.
         reading: the opcodes of instructions that read their first operand.
     """
 
-    def __init__(self, text: bytes, known: KnownBits, reading: tuple[bytes, ...]) -> None:
-        self._known, self._reading = known, reading
-        self._moves: dict[bytes, list[tuple[bytes, bytes]]] = {}
-        for opcode, target, rest in _MOVED.findall(text):
-            self._moves.setdefault(target, []).append((opcode, rest))
+    def __init__(self, registers: Predicates, known: KnownBits, reading: tuple[bytes, ...]) -> None:
+        self._registers, self._known, self._reading = registers, known, reading
 
     def of(self, operand: bytes) -> tuple[int, bool] | None:
         """The number of an address, and whether it counts from an allocation; None where it is not known."""
@@ -94,10 +90,11 @@ class _Addresses:
         """The sum of what is added to an address that is loaded."""
         distance = 0
         for _ in range(_DEEPEST):
-            moves = self._moves.get(name, [])
+            writes = self._registers.writes(name)
+            moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not self._registers.is_of_list(write)]
             if len(moves) != 1 or sum(not opcode.startswith(self._reading) for opcode in self._known.writers(name)) > 1:
                 return None
-            opcode, rest = moves[0]
+            opcode, _, rest, _ = moves[0]
             if opcode.startswith(b"ld"):
                 return distance
             name, *added = (operand.strip() for operand in rest.split(b","))
@@ -128,7 +125,7 @@ def bounds_of_kernel(
         target: the target that it is for; empty where that is not known.
         product_of: the product that an instruction makes of its descriptor; None where it is not known.
     """
-    doubts = functools.partial(_doubts, catalog, function.text, allocating, statements, target, product_of)
+    doubts = functools.partial(_doubts, catalog, function.predicates, allocating, statements, target, product_of)
     for statement, access, text in bits.doubts(doubts):
         message = f"{text} (PTX ISA {access.source})"
         yield Remark(function.operand(statement, access.place), "warning", "tensor-memory-bounds", message), statement.opcode
@@ -136,7 +133,7 @@ def bounds_of_kernel(
 
 def _doubts(
     catalog: Catalog,
-    text: bytes,
+    registers: Predicates,
     allocating: Step,
     statements: Sequence[Statement],
     target: str,
@@ -144,7 +141,7 @@ def _doubts(
     known: KnownBits,
 ) -> Iterator[tuple[Statement, _Access, str]]:
     reading = {each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))}
-    addresses = _Addresses(text, known, tuple(reading))
+    addresses = _Addresses(registers, known, tuple(reading))
     allocated = _allocated(catalog, known, allocating, statements)
     for statement in statements:
         if statement.broken is not None:

@@ -14,7 +14,6 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import uses_of
 from ptxmma.check.kernel_paths import ends_before_branches, is_named
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.flow_events import calls_others
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ class ThreadOrders:
             return
         concerning = [life for life in self._lifecycles if _concerns(life, paths, text)]
         followed = [life for life in concerning if life.each or not ends_before_branches(life, text)]
-        if not followed or calls_others(text):
+        if not followed or function.calls_others:
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
         for misuse in paths.misuses(followed, objects=objects):

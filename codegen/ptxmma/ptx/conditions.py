@@ -28,6 +28,7 @@ _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\}
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
 #: Names; special registers with their dimension.
 _words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
+_LISTED = re.compile(rb"\s+\{")
 _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
@@ -228,6 +229,10 @@ class Predicates:
             for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
                 writes.setdefault(name, []).append((opcode, place, operands, match.start(1)))
         return writes
+
+    def is_of_list(self, write: Write) -> bool:
+        """Return whether an instruction writes the registers of a list in braces."""
+        return _LISTED.match(self._text, write[3] + len(write[0])) is not None
 
     def values_written(self, name: bytes) -> list[Write]:
         """The instructions that write a register, with a constant in place of a copied register that is known to have one.

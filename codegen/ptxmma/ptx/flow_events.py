@@ -156,12 +156,8 @@ def _registers(operand: bytes) -> list[bytes]:
 
 #: Functions of the system (PTX Writer's Guide to Interoperability, 5): they have nothing to do with asynchronous instructions.
 _SYSTEM = {b"vprintf", b"__assertfail", b"malloc", b"free"}
-_CALLED = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)")
-
-
-def calls_others(text: bytes) -> bool:
-    """Return whether a function calls any but the system's functions."""
-    return any(may_do_anything(operands) for operands in _CALLED.findall(text))
+#: The operands of all calls in a text.
+calls_of = re.compile(rb"call(?<![\w$%.]call)(?:\.uni)?\b([^;]*)").findall
 
 
 def may_do_anything(operands: bytes) -> bool:

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
+from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.variables import Variable
 
 WARP = 32
 #: The threads whose numbers are computed: a pattern of addresses repeats in the warps of a warpgroup, if anywhere.
 _THREADS = 4 * WARP
-#: An instruction that writes registers: its opcode, the registers, and the operands that it reads.
-_WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
 _OPERATION = re.compile(
     rb"(?P<what>mov|cvta|cvt|shl|shr|and|or|xor|add|sub|mul\.(?:lo|wide)|mad\.(?:lo|wide)|selp|bfi|bfe)(?:\.to)?(?:\.shared(?:::cta)?)?"
     rb"\.[bus](?P<width>32|64)(?:\.[bus](?P<of>32|64))?"
@@ -93,18 +92,15 @@ class LaneValues:
 
     Args:
         text: the function's text.
+        registers: the function's registers.
         variable_of: the variable that a name means, or None.
     """
 
-    def __init__(self, text: bytes, variable_of: Callable[[bytes], Variable | None]) -> None:
+    def __init__(self, text: bytes, registers: Predicates, variable_of: Callable[[bytes], Variable | None]) -> None:
         self._parameters = {*words_of(text[: max(text.find(b"{"), 0)])}
-        self._variable_of = variable_of
+        self._registers, self._variable_of = registers, variable_of
         self._count = min(_THREADS, -(-thread_values.threads_of(text) // WARP) * WARP)
         self._writes: dict[bytes, list[tuple[bytes, list[bytes]]]] = {}
-        for opcode, target, rest in _WRITES.findall(text):
-            operands = [word.strip() for word in rest.split(b",")]
-            for place, name in enumerate(words_of(target)):
-                self._writes.setdefault(name, []).append((b"" if place or target.startswith(b"{") else opcode, operands))
         self._values: dict[bytes, LaneValue] = {}
 
     def of(self, name: bytes) -> LaneValue:
@@ -113,11 +109,21 @@ class LaneValues:
             self._settle(self._sources(name))
         return self._values[name]
 
+    def _writes_of(self, name: bytes) -> list[tuple[bytes, list[bytes]]]:
+        """The instructions that write a register, each with the operands that it reads; without its opcode where it writes others, too."""
+        found = self._writes.get(name)
+        if found is None:
+            found = self._writes[name] = [
+                (b"" if write[1] or self._registers.is_of_list(write) else write[0], [word.strip() for word in write[2].split(b",")])
+                for write in self._registers.writes(name)
+            ]
+        return found
+
     def _sources(self, name: bytes) -> list[bytes]:
         """The registers and constants from which a register is computed, itself last."""
         found, waiting = {name: None}, [name]
         while waiting and len(found) < _MOST_REGISTERS:
-            for _, operands in self._writes.get(waiting.pop(), ()):
+            for _, operands in self._writes_of(waiting.pop()):
                 fresh = [word for word in operands if word not in found and word not in self._values]
                 found.update(dict.fromkeys(fresh))
                 waiting += fresh
@@ -126,9 +132,9 @@ class LaneValues:
     def _settle(self, names: list[bytes]) -> None:
         """Compute some registers, round after round until none changes: so the registers of loops settle."""
         for name in names:
-            if name not in self._writes:
+            if not self._writes_of(name):
                 self._values[name] = self._leaf(name)
-        written = [name for name in names if name in self._writes]
+        written = [name for name in names if self._writes_of(name)]
         for _ in range(_MOST_ROUNDS if len(names) < _MOST_REGISTERS else 0):
             changed = False
             for name in written:
@@ -167,7 +173,7 @@ class LaneValues:
     def _written(self, name: bytes) -> LaneValue | None:
         """The value on which the instructions that write a register agree; None if no operand is known yet."""
         made: LaneValue | None = None
-        for opcode, words in self._writes[name]:
+        for opcode, words in self._writes_of(name):
             operands = [self._values.get(word) for word in words]
             known = [each for each in operands if each is not None]
             if len(known) == len(operands):

@@ -63,14 +63,6 @@ class Snippet(Function):
     def _statements(self) -> list[Statement]:
         return [*super().statements()]
 
-    @functools.cached_property
-    def _begins(self) -> list[int]:
-        return super().places()
-
-    def places(self) -> list[int]:
-        """The places where a matrix instruction may begin, in order."""
-        return self._begins
-
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order, as far as they are known."""
         return filter(self.is_meant, self._statements)

@@ -48,7 +48,7 @@ def spot(functions: Iterable[Function], line: int, column: int) -> Spot | None:
     place = line, column
     for function in functions:
         offset = bisect.bisect_left(range(len(function.text)), place, key=function.position)
-        starts = function.places()
+        starts = function.places
         number = bisect.bisect_right(starts, offset)
         statement = function.statement(starts[number - 1]) if number else None
         if statement is not None and function.position(statement.start) <= place <= function.position(statement.end):

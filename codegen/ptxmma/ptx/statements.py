@@ -6,13 +6,17 @@ stays where it was.  One :class:`Function` is in memory at a time.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import tokens
+from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.cplusplus_tokens import Guard
+from ptxmma.ptx.flow_events import calls_of, may_do_anything
+from ptxmma.ptx.lane_values import LaneValues
 from ptxmma.ptx.opcodes import BEFORE, WORD, Opcodes
 from ptxmma.ptx.scopes import Opened, Scopes, Variables
 
@@ -173,10 +177,25 @@ class Function:
         self._counted = (0, self.line)
         self.registers = Scopes(self.text, outer=1 if self.name or before else 0, module=module.variables, before=before)
 
+    @functools.cached_property
+    def predicates(self) -> Predicates:
+        """Its predicates, and what its registers are computed from."""
+        return Predicates(self.text)
+
+    @functools.cached_property
+    def lanes(self) -> LaneValues:
+        """The numbers of its registers in the lanes of a warp."""
+        return LaneValues(self.text, self.predicates, self.registers.variable)
+
+    @functools.cached_property
+    def calls_others(self) -> bool:
+        """True if it calls any but the system's functions."""
+        return any(map(may_do_anything, calls_of(self.text)))
+
     def statements(self) -> Iterator[Statement]:
         """Its matrix instructions, in order."""
         end = 0
-        for start in self.places():
+        for start in self.places:
             if start >= end:
                 statement = self.statement(start)
                 if statement is not None:
@@ -194,6 +213,7 @@ class Function:
                     found.append(statement)
         return sorted(found, key=lambda each: each.start)
 
+    @functools.cached_property
     def places(self) -> list[int]:
         """The places where a matrix instruction may begin, in order, outside other instructions."""
         return self._opcodes.places(self.text)
