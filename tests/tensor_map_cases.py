@@ -37,9 +37,10 @@ def of_pixels(draw: random.Random) -> dict[str, Any]:
     """The arguments of one of im2col."""
     case = drawn(draw)
     del case["box"]
-    corners = max(len(case["shape"]) - 2, 0)
+    mode = draw.choice(["im2col", "im2col", "im2col::w", "im2col::w::128"])
+    corners = min(max(len(case["shape"]) - 2, 0), 3 if mode == "im2col" else 1)
     return case | {
-        "mode": "im2col",
+        "mode": mode,
         "lower": tuple(draw.choice([-128, -9, -1, 0, 1, 20]) for _ in range(corners)),
         "upper": tuple(draw.choice([-70, -9, -1, 0, 1, 128]) for _ in range(corners)),
         "channels": draw.choice([64, 64, 8, 12, 257]),

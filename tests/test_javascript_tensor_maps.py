@@ -63,5 +63,5 @@ def test_dense_strides_and_errors(tmp_path: Path) -> None:
     assert fitting == []
     assert [(fault["argument"], fault["index"]) for fault in dense] == [("strides", 0)]  # 120 bytes; 120 * 56 are whole 16 bytes
     assert unknown.startswith("RangeError: unknown type BF16; known: UINT8,")
-    assert mode == "RangeError: unknown mode im2col_w; known: tiled, gather4, im2col"
+    assert mode == "RangeError: unknown mode im2col_w; known: tiled, im2col, im2col::w, im2col::w::128, gather4"
     assert short == "RangeError: box has 2 entries; it takes 3"

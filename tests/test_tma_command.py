@@ -70,6 +70,69 @@ def test_pixels_of_im2col_are_rows_of_a_matrix() -> None:
     assert "cuTensorMapEncodeIm2col" in told["call"]
 
 
+_WIDE = ("--shape", "128x9x7x64", "--type", "bf16", "--swizzle", "128", "--channels", "64", "--lower=0", "--upper=0")
+
+
+def test_pixels_along_w_have_corners_along_w_and_a_halo() -> None:
+    """The two examples of PTX ISA 5.5.5.3: 128 pixels and two of the halo, once and after every 32."""
+    told = answer(*_WIDE, "--mode", "im2col::w", "--pixels", "128")
+    assert (told["transaction_bytes"], told["size"], told["rows"]["number"]) == (128 * 128, 128 * 128, 128)
+    assert told["readers"] == answer(*_TILE)["readers"]
+    assert "cuTensorMapEncodeIm2colWide(" in told["call"]
+    assert (
+        "0, 0, 64, 128, (cuuint32_t[]){1, 1, 1, 1},\n    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W, CU"
+        in told["call"]
+    )
+    assert answer(*_WIDE, "--mode", "im2col::w", "--pixels", "128", "--halo", "2")["transaction_bytes"] == 130 * 128
+    fixed = answer(*_WIDE, "--mode", "im2col::w::128", "--pixels", "8", "--halo", "2")
+    assert (fixed["pixels"], fixed["transaction_bytes"]) == (128, (128 + 4 * 2) * 128)
+    assert "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128" in fixed["call"]
+
+
+def test_the_place_of_a_pixel_along_w_as_far_as_a_text_has_it() -> None:
+    at = ("--mode", "im2col::w", "--pixels", "8", "--at", "0,3,2,7", "--offsets", "1", "--element", "5,2")
+    place = answer(*_WIDE, *at)["element"]
+    assert place["coordinates"] == [5, 6, 2, 7]
+    assert place["address"] == SharedLayout("bf16", "K", "128B", 8, 64).address(2, 5)
+    strided = answer(*_WIDE, *at, "--element-strides", "1,2,1,1")["element"]
+    assert strided["coordinates"] == [5, 8, 2, 7]
+    after_row = ask(*_WIDE, *at[:-1], "5,6", code=2)
+    assert "no text says where im2col::w takes the pixels of the halo and those after the end of the row" in after_row
+    left = ("--mode", "im2col::w::128", "--at", "0,-3,2,7", "--element")
+    assert answer(*_WIDE, *left, "0,0")["element"]["global"] == "outside of the tensor"
+    assert "no text says" in ask(*_WIDE, *left, "0,1", code=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--mode", "im2col::w"), "--pixels = 0: a column has 1 to 1024 pixels"),
+        (("--mode", "im2col::w", "--pixels", "8", "--halo", "512"), "--halo = 512: wHalo of im2col::w is from 0 to 511"),
+        (("--mode", "im2col::w::128", "--halo", "32"), "--halo = 32: wHalo of im2col::w::128 is from 0 to 31"),
+        (("--mode", "im2col::w::128", "--interleave", "16"), "--interleave = 16B: im2col::w and im2col::w::128 take no interleaved"),
+        (("--mode", "im2col::w::128", "--at", "0,9,0,0"), "--at[0] = 9: the first pixel lies in the bounding box, or to its left"),
+        (("--mode", "im2col::w::128", "--at", "0,0,0,0", "--offsets", "32"), "--offsets[0] = 32: wOffset is from 0 to 31"),
+        (("--mode", "im2col::w::128", "--at", "0,0,0,0", "--store"), "--mode = im2col::w::128: a store has im2col_no_offs::w"),
+        (("--mode", "im2col::w", "--pixels", "8", "--halo", "1", "--at", "0,0,0,0", "--store"), "--halo = 1: a store has no halo"),
+        (("--mode", "im2col::w", "--pixels", "8", "--offsets", "1", "--at", "0,0,0,0", "--store"), "a store has no wOffset"),
+        (("--mode", "im2col", "--pixels", "8", "--halo", "1"), "--lower has 1 entries; it takes 2"),
+    ],
+)
+def test_pixels_along_w_that_a_text_refuses(given: tuple[str, ...], message: str) -> None:
+    assert message in ask(*_WIDE, *given, code=2)
+
+
+@pytest.mark.parametrize("swizzle", ["none", "32", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"])
+def test_swizzles_that_no_map_of_pixels_along_w_has(swizzle: str) -> None:
+    given = dict(zip(_WIDE[::2][:4], _WIDE[1::2][:4], strict=True)) | {"--swizzle": swizzle, "--mode": "im2col::w::128", "--channels": "8"}
+    refused = ask(*(word for pair in given.items() for word in pair), *_WIDE[-2:], code=2)
+    assert "im2col::w and im2col::w::128 go with 64B, 128B and 128B_ATOM_32B" in refused
+
+
+def test_only_pixels_along_w_have_a_halo() -> None:
+    assert "--halo = 1: only im2col::w and im2col::w::128 have a halo" in ask(*_TILE, "--halo", "1", code=2)
+
+
 def test_one_element() -> None:
     told = answer(*_TILE, "--element", "3,9", "--at", "64,-1", "--address", "0x100")["element"]
     address = SharedLayout("bf16", "K", "128B", 128, 64).address(9, 3)

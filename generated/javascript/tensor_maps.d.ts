@@ -17,9 +17,9 @@ export interface TensorMapArguments {
   fill?: string;
   /** address of the tensor */
   address?: number;
-  /** "tiled", "im2col" or "gather4" */
+  /** "tiled", "im2col", "im2col::w", "im2col::w::128" or "gather4" */
   mode?: string;
-  /** corners of the bounding box of im2col along W, H, D */
+  /** corners of the bounding box of im2col along W, H, D, of im2col::w along W */
   lower?: number[];
   upper?: number[];
   channels?: number;

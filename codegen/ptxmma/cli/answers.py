@@ -366,6 +366,7 @@ class TensorMap(_TensorMap, total=False):
     upper: list[int]
     channels: int
     pixels: int
+    halo: int
     element: dict[str, int | str | list[int]]
 
 

@@ -63,19 +63,20 @@ def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[s
 @click.option("--address", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Address of the tensor in global memory.")
 @click.option("--element-strides", type=numbers, metavar="STEPS", help="Steps of the box through the tensor; by default 1.")
 @padded_option
-@click.option("--lower", type=numbers, metavar="SIZES", help="im2col: lower corner of the bounding box along W, H, D.")
+@click.option("--lower", type=numbers, metavar="SIZES", help="im2col: lower corner of the bounding box along W, H, D; im2col::w: along W.")
 @click.option("--upper", type=numbers, metavar="SIZES", help="im2col: upper corner, counted from the end of each dimension.")
 @click.option("--channels", type=integer, help="im2col: channels of a pixel.")
-@click.option("--pixels", type=integer, help="im2col: pixels of a column.")
+@click.option("--pixels", type=integer, help="im2col: pixels of a column; im2col::w::128 has 128.")
+@click.option("--halo", type=integer, metavar="PIXELS", help="im2col::w: wHalo, which the instruction gives; 0 by default.")
 @click.option(
     "--mode",
     metavar="NAME",
     shell_complete=_modes("modes"),
-    help="tiled, im2col (both by default as they are described), gather4: four rows.",
+    help="tiled, im2col (both by default as they are described), im2col::w, im2col::w::128, gather4: four rows.",
 )
 @click.option("--destination", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Shared address of the box.")
 @click.option("--at", type=numbers, metavar="COORDINATES", help="Coordinates that the instruction gives.")
-@click.option("--offsets", type=numbers, metavar="OFFSETS", help="im2col: offsets that it gives along W, H, D.")
+@click.option("--offsets", type=numbers, metavar="OFFSETS", help="im2col: offsets that it gives along W, H, D; im2col::w: wOffset.")
 @click.option("--store", is_flag=True, help="A copy from shared to global memory, which takes less.")
 @click.option(
     "--element", "point", type=numbers, metavar="PLACE", help="One element of the box, by its number on each axis: its shared address."
@@ -175,7 +176,7 @@ def _answer(box: BoxGeometry, reading: list[Reader], database: str | None) -> di
     """All that is said about a tensor map, as plain data."""
     element = box.element.name if box.element else box.data_type
     names = ("mode", "data_type", "padded", "shape", "strides", "element_strides", "swizzle", "interleave", "fill")
-    extents = ("lower", "upper", "channels", "pixels") if box.mode == "im2col" else ("box",)
+    extents = ("lower", "upper", "channels", "pixels", "halo") if box.of_pixels else ("box",)
     return {
         "type": element,
         **{name: getattr(box, name) for name in (*names, *extents)},
@@ -215,6 +216,7 @@ def _print(answer: dict[str, Any]) -> None:
             "bytes": [
                 f"{answer['transaction_bytes']} count on the mbarrier",
                 f"{answer['size']} of shared memory: {rows['number']} rows of {rows['length']} elements, a row each {rows['pitch']} bytes",
+                *(["the halo's pixels are among both: the manual says that they are loaded"] if answer.get("halo") else []),
             ],
             "multiples": [
                 f"{aligned_to['destination']} bytes: the address in shared memory",

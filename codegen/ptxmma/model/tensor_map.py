@@ -6,7 +6,21 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, TargetName, Text, VersionText, like
+from ptxmma.model.fields import (
+    SOME,
+    Entry,
+    Formula,
+    Identifier,
+    Name,
+    Natural,
+    Positive,
+    Source,
+    TargetName,
+    Text,
+    Token,
+    VersionText,
+    like,
+)
 from ptxmma.model.instruction import Statement
 from ptxmma.model.memory import SwizzleName
 
@@ -17,9 +31,13 @@ CudaName = Annotated[str, like(r"^CU_TENSOR_MAP_[A-Z0-9_]+$", "a name of the dri
 class TensorMapMode(Entry, frozen=True, kw_only=True):
     """A kind of tensor map: how its copies walk through the tensor."""
 
-    name: Identifier  # "tiled"
+    name: Token  # "tiled", "im2col::w"
     title: Text
     like: str = ""  # the mode whose rules hold, too
+    corners: Natural = 0  # most dimensions of pixels in which a bounding box has corners: of W, H, D; 0: copies have boxes, not pixels
+    pixels: Natural = 0  # pixels of every copy; 0: as many as the tensor map says
+    halo_every: Natural = 0  # pixels after each of which the halo follows; 0: after all of them
+    wide: Annotated[str, like(r"^(CU_TENSOR_MAP_IM2COL_WIDE_MODE_[A-Z0-9_]+)?$", "a name of the driver")] = ""  # the driver's ``mode``
     rows: Natural = 0  # rows of one copy, each with a coordinate of its own; 0: a copy has one coordinate for each dimension
     function: Name  # "cuTensorMapEncodeTiled"
     source: Source
@@ -92,15 +110,15 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
 
     Formulas and texts read ``rank``; of the type ``bits``, ``padded`` (1: 16 elements in each 16 bytes) and ``float``; ``unit`` of the
     interleave, ``swizzle`` (its number) and its ``span`` (0: none), ``fill`` (its number), ``address``, ``size`` (the box's bytes as the
-    driver computes them), and the limits ``largest_box``, ``padded_box`` and ``alignment``; of im2col ``channels``, ``pixels`` and
-    ``limit`` (of corners).  For each dimension ``i``, ``shape``, ``box`` and ``step``, for each stride ``stride``, for each dimension of
-    pixels ``shape``, ``lower`` and ``upper``; of a copy ``at``, ``offset`` (of pixels), ``destination`` and ``store`` (1: to global
-    memory).
+    driver computes them), and the limits ``largest_box``, ``padded_box`` and ``alignment``; of im2col ``channels``, ``pixels``, ``limit``
+    (of corners), ``wide`` (1: pixels along W alone) and ``halo``.  For each dimension ``i``, ``shape``, ``box`` and ``step``, for each
+    stride ``stride``, for each dimension of pixels ``shape``, ``lower`` and ``upper``; of a copy ``at``, ``offset`` (of pixels),
+    ``destination`` and ``store`` (1: to global memory).
     """
 
     argument: Identifier  # "box"
     each: Literal["", "dimension", "stride", "pixel"] = ""
-    modes: tuple[Identifier, ...] = ()  # none: every mode
+    modes: tuple[Token, ...] = ()  # none: every mode
     when: Formula = ""
     need: Formula
     text: Text

@@ -24,7 +24,7 @@ from ptxmma.model.digit_map import Digit, DigitMap
 #: Bits that padded elements share.
 _UNIT = 128
 #: Arguments of a tensor map about which a store has rules of its own.
-_STORED = ("padded", "swizzle", "lower", "upper")
+_STORED = ("mode", "padded", "swizzle", "lower", "upper", "halo")
 #: Bits of the numbers that give a corner of the bounding box: all of its dimensions share them.
 CORNER_BITS = 16
 
@@ -64,14 +64,16 @@ class BoxGeometry:
     Attributes:
         element: the type of the elements; None where the tensor map's data type was given instead.
         data_type: the driver's name of the data type.
-        mode: ``"tiled"``, ``"im2col"``, or ``"gather4"`` for four rows of a matrix, also of ``scatter4``.
+        mode: ``"tiled"``, ``"im2col"``, ``"im2col::w"``, ``"im2col::w::128"``, or ``"gather4"`` for four rows of a matrix, also of
+            ``scatter4``.
         shape: elements of the tensor along each dimension; with interleave slices along dimension 0.
         strides: bytes between neighbours along each dimension but the innermost.
         box: elements of the box along each dimension; empty for im2col.
         element_strides: steps of the box through the tensor.
         swizzle, interleave, fill: their names.
-        lower, upper: the corners of the bounding box of im2col along W, H, D.
-        channels, pixels: the extents of a column of im2col.
+        lower, upper: the corners of the bounding box of im2col along W, H, D, of im2col::w along W alone.
+        channels, pixels: the extents of a column of im2col; im2col::w::128 has 128 pixels.
+        halo: ``wHalo`` of the instruction: pixels that a copy of im2col::w adds, of im2col::w::128 after every 32.
         address: the tensor's address in global memory, or an address that is aligned as it is.
         transaction_bytes: bytes that a copy counts on its mbarrier.
         size: bytes of shared memory in which the box lies.
@@ -94,6 +96,7 @@ class BoxGeometry:
         upper: Sequence[int] = (),
         channels: int = 0,
         pixels: int = 0,
+        halo: int = 0,
         mode: str = "",
         database: DatabaseLike = None,
     ) -> None:
@@ -133,21 +136,28 @@ class BoxGeometry:
         rank = len(self.shape)
         self.strides = self._dense() if strides is None else _numbers("strides", strides, max(rank - 1, 0))
         self.element_strides = (1,) * rank if element_strides is None else _numbers("element_strides", element_strides, rank)
-        self.box = _numbers("box", box, 0 if self.mode == "im2col" else rank)
-        corners = max(rank - 2, 0) if self.mode == "im2col" else 0
+        self.box = _numbers("box", box, 0 if self.of_pixels else rank)
+        corners = min(max(rank - 2, 0), self._mode.corners)
         self.lower, self.upper = _numbers("lower", lower, corners), _numbers("upper", upper, corners)
-        self.channels, self.pixels, self.address = integer("channels", channels), integer("pixels", pixels), integer("address", address)
+        self.channels, self.pixels = integer("channels", channels), self._mode.pixels or integer("pixels", pixels)
+        self.halo, self.address = integer("halo", halo), integer("address", address)
         self._obey(
-            "shape", "interleave", "address", "strides", "box", "element_strides", "swizzle", "fill", "channels", "pixels", "lower", "upper"
-        )
+            "shape", "interleave", "address", "strides", "box", "element_strides", "swizzle", "fill",
+            "channels", "pixels", "lower", "upper", "halo",
+        )  # fmt: skip
         lines = math.prod(self.counts[1:])
         whole = lines * self._pitch // 8
         self.size = whole if not self._span else -(-whole // self._span) * self._span
         self.transaction_bytes = lines * self.counts[0] * (self._unit * 8 or self._type.bits) // 8
 
     def __repr__(self) -> str:
-        extents = f"{self.channels} channels of {self.pixels} pixels" if self.mode == "im2col" else " x ".join(map(str, self.box))
+        extents = f"{self.channels} channels of {self.pixels} pixels" if self.of_pixels else " x ".join(map(str, self.box))
         return f"<{type(self).__name__} {self.data_type}: {extents} of {' x '.join(map(str, self.shape))}, swizzle {self.swizzle}>"
+
+    @property
+    def of_pixels(self) -> bool:
+        """True where a copy has channels and pixels, as im2col has them, in place of a box."""
+        return self._mode.corners > 0
 
     def _dense(self) -> tuple[int, ...]:
         """The strides of a tensor without gaps."""
@@ -166,7 +176,7 @@ class BoxGeometry:
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
             "channels": self.channels, "pixels": self.pixels, "limit": 1 << (CORNER_BITS // max(len(dims), 1) - 1),
-            "size": self._counted(), "destination": 0, "store": 0,
+            "size": self._counted(), "destination": 0, "store": 0, "wide": int(bool(self._mode.wide)), "halo": self.halo,
             "largest_box": limits.largest_box, "padded_box": limits.padded_box, "alignment": limits.alignment,
         }  # fmt: skip
         pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
@@ -175,7 +185,7 @@ class BoxGeometry:
             "stride": {"stride": [instead["stride"]] if "stride" in instead else self.strides},
             "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else (), "offset": offsets},
         }
-        shown = {"swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
+        shown = {"mode": self.mode, "swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
         shown |= {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
         rules = [rule for rule in self._maps.rules if not rule.modes or {self.mode, self._mode.like} & {*rule.modes}]
         return broken(rules, arguments, facts | instead, lists, shown)
@@ -189,12 +199,12 @@ class BoxGeometry:
     @property
     def _extents(self) -> tuple[str, ...]:
         """The arguments that have the extents of a copy."""
-        return ("channels", "pixels") if self.mode == "im2col" else ("box",)
+        return ("channels", "pixels") if self.of_pixels else ("box",)
 
     def _resized(self, extents: Sequence[int]) -> BoxGeometry:
         """This tensor map with other extents, which may break rules."""
         other = copy.copy(self)
-        if self.mode == "im2col":
+        if self.of_pixels:
             other.channels, other.pixels = extents
         else:
             other.box = tuple(extents)
@@ -202,7 +212,7 @@ class BoxGeometry:
 
     def _nearest(self) -> tuple[int, ...]:
         """The legal extents nearest to these: each by itself, then as much of one dimension as the whole allows; empty if none are near."""
-        extents = [self.channels, self.pixels] if self.mode == "im2col" else [*self.box]
+        extents = [self.channels, self.pixels] if self.of_pixels else [*self.box]
         for fault in self.broken(*self._extents):
             if (near := fault.nearest) is not None:
                 extents[self._extents.index(fault.place) if fault.entry is None else fault.entry] = near
@@ -223,7 +233,7 @@ class BoxGeometry:
 
         Of the tensor ``"address"`` and ``"strides"`` and of a copy ``"destination"``, in bytes; and ``"at"``, the first coordinate.
         """
-        rest = (*self.lower, 0) if self.mode == "im2col" else (0,) * (len(self.shape) - 1)
+        rest = (*self.lower, *(0,) * (len(self.shape) - 1 - len(self.lower)))
 
         def first(at: int) -> list[Broken]:
             return [] if self._unit else self.broken("at", at=(at, *rest))
@@ -244,7 +254,7 @@ class BoxGeometry:
 
     def _counted(self) -> int:
         """Bytes of the box as the driver counts them."""
-        if self.mode == "im2col":
+        if self.of_pixels:
             return self.channels * self.pixels * self._type.bits // 8
         steps = [size // step if step > 0 else 0 for size, step in zip(self.box, self.element_strides, strict=True)]
         return math.prod(steps) * self._type.bits // 8
@@ -255,10 +265,11 @@ class BoxGeometry:
     def counts(self) -> tuple[int, ...]:
         """Elements that a copy moves along each axis of the image: of a box along each dimension, of im2col channels and pixels.
 
-        With interleave slices along dimension 0, and 1 along the slices of channels.
+        With interleave slices along dimension 0, and 1 along the slices of channels.  The pixels of a halo are among the pixels.
         """
-        if self.mode == "im2col":
-            return (1 if self._unit else self.channels, self.pixels)
+        if self.of_pixels:
+            halos = self.pixels // self._mode.halo_every if self._mode.halo_every else 1
+            return (1 if self._unit else self.channels, self.pixels + halos * self.halo)
         steps = (self.element_strides[0] if self._unit else 1, *self.element_strides[1:])
         counts = [-(-size // step) for size, step in zip(self.box, steps, strict=True)]
         if self._unit:
@@ -290,7 +301,7 @@ class BoxGeometry:
 
         With interleave the first one is ``slice``: the elements of a slice.
         """
-        names = ("channel", "pixel") if self.mode == "im2col" else tuple(f"d{i}" for i in range(len(self.counts)))
+        names = ("channel", "pixel") if self.of_pixels else tuple(f"d{i}" for i in range(len(self.counts)))
         return ("slice", *names) if self._unit else names
 
     @functools.cached_property
@@ -382,11 +393,11 @@ class BoxGeometry:
 
         Args:
             at: the coordinates that the instruction gives; of ``gather4`` the one along dimension 0, then one for each row.
-            offsets: distances along W, H, D; im2col only.
+            offsets: distances along W, H, D of im2col; ``wOffset`` of im2col::w.
             store: whether the copy goes to global memory, which allows less.
 
         Raises:
-            ValueError: other lengths than the tensor's.
+            ValueError: other lengths than the tensor's, or pixels of im2col::w of which no text says where they lie.
             IllegalBoxError: coordinates at which the copy traps.
         """
         start = _numbers("at", at, len(self.shape) + max(self._mode.rows - 1, 0))
@@ -396,10 +407,11 @@ class BoxGeometry:
         dims = self.pixel_dimensions
         moved = _numbers("offsets", offsets or (0,) * len(dims), len(dims))
         self._obey("at", "offsets", *(_STORED if store else ()), at=start, offsets=moved, store=int(store))
-        if self.mode != "im2col":
+        if not self.of_pixels:
             yield from self._box_lines(start)
             return
-        for place in itertools.islice(self._pixels(start), self.pixels):
+        pixels = self._row(start) if self._mode.wide else self._pixels(start)
+        for place in itertools.islice(pixels, self.counts[1]):
             read = list(place)
             for dim, offset in zip(dims, moved, strict=True):
                 read[dim] += offset
@@ -424,6 +436,21 @@ class BoxGeometry:
             else:
                 place[-1] += self.element_strides[-1]
 
+    def _row(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The coordinates of pixels of im2col::w up to the end of the row, or to the first halo.
+
+        From left of the bounding box the first pixel alone is known.
+
+        Raises:
+            ValueError: after the last of them.
+        """
+        (dim,) = self.pixel_dimensions
+        end = self.shape[dim] + self.upper[0] if start[dim] >= self.lower[0] else start[dim] + 1
+        row = range(start[dim], end, self.element_strides[dim])
+        for along in row[: self._mode.halo_every or self.pixels] if self.halo else row:
+            yield *start[:dim], along, *start[dim + 1 :]
+        raise ValueError(f"no text says where {self.mode} takes the pixels of the halo and those after the end of the row")
+
     def neighbour(self, at: Sequence[int], across: int, down: int) -> tuple[int, ...]:
         """The coordinates of another box of a matrix: some boxes farther along its rows in memory, and some farther from row to row.
 
@@ -436,7 +463,9 @@ class BoxGeometry:
         if self._mode.rows:
             raise ValueError(f"the rows of {self.mode} have coordinates of their own: they follow no other box")
         place = list(_numbers("at", at, len(self.shape)))
-        if self.mode == "im2col":
+        if self._mode.wide and down:
+            raise ValueError(f"no text says which pixels follow the ones of a copy of {self.mode}")
+        if self.of_pixels:
             place = list(next(itertools.islice(self._pixels(tuple(place)), down * self.pixels, None)))
         elif down:
             along = [dim for dim, count in enumerate(self.counts) if dim >= (not self._unit) and count > 1] or [int(not self._unit)]
@@ -495,13 +524,14 @@ class BoxGeometry:
             return f"({kind}[]){{{', '.join(map(str, values))}}}"
 
         extents = [array("cuuint32_t", self.box)]
-        if self.mode == "im2col":
-            extents = [array("int", self.lower), array("int", self.upper), str(self.channels), str(self.pixels)]
+        if self.of_pixels:
+            corners = [str(*each) if self._mode.wide else array("int", each) for each in (self.lower, self.upper)]
+            extents = [*corners, str(self.channels), str(self.pixels)]
         strides = array("cuuint64_t", self.strides) if self.strides else "NULL"
         lines = [
             [f"&{name}", self.data_type, str(len(self.shape)), tensor],
             [array("cuuint64_t", self.shape), strides, *extents, array("cuuint32_t", self.element_strides)],
-            [interleave.cuda, self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda],
+            [interleave.cuda, *filter(None, [self._mode.wide]), self._cuda_swizzle, "CU_TENSOR_MAP_L2_PROMOTION_NONE", self._fill.cuda],
         ]
         arguments = ",\n    ".join(", ".join(line) for line in lines)
         return f"{self._mode.function}({arguments})"

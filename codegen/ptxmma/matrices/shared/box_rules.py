@@ -22,6 +22,8 @@ NAMES = {
         "channels",
         "pixels",
         "limit",
+        "wide",
+        "halo",
         "size",
         "destination",
         "store",

@@ -28,7 +28,7 @@ class TensorMap(BoxGeometry):
         Args:
             tensor: the whole tensor.
             at: the coordinates of the copy, innermost first.
-            offsets: distances along W, H, D; im2col only.
+            offsets: distances along W, H, D of im2col; ``wOffset`` of im2col::w.
             destination: the shared address of the image, which decides how it is swizzled.
             image: the bytes before the copy, of which it leaves some as they are; zeros by default.
 

@@ -25,7 +25,16 @@ def page(catalog: Catalog, maps: TensorMaps, gallery: Gallery) -> dict[str, Any]
     return {
         "source": rest.source(maps.source),
         "modes": struct_tables.table(
-            maps.modes, code=("name", "like", "function"), titles={"like": "Also the rules of", "rows": "Rows with a coordinate"}
+            maps.modes,
+            code=("name", "like", "function"),
+            titles={
+                "like": "Also the rules of",
+                "corners": "Dimensions with corners",
+                "pixels": "Pixels of every copy",
+                "halo_every": "Pixels before a halo",
+                "rows": "Rows with a coordinate",
+            },
+            without=("wide",),
         ),
         "types": struct_tables.table(
             maps.types, code=("name",), titles={"group": "Elements in 16 bytes", "value": "Number"}, cells=targets, without=("elements",)

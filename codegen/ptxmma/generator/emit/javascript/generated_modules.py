@@ -66,6 +66,7 @@ def tensor_maps(catalog: Catalog, maps: TensorMaps) -> tuple[str, str]:
     text = render(
         "javascript/tensor_maps.js.jinja",
         functions=list(dict.fromkeys(mode.function for mode in maps.modes)),
+        modes=maps.modes,
         types={type.name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_"): type for type in maps.types},
         swizzles=maps.swizzles,
         spans=spans(catalog.database),
