@@ -52,6 +52,15 @@ def test_words_say_products(words: str, arguments: dict[str, str | int]) -> None
     assert ptxmma.instruction(words, n=64).extents["n"] == 64  # an argument counts more
 
 
+def test_an_operand_in_tensor_memory_has_short_names() -> None:
+    names = {"D": "d-tmem", "d": "d-tmem", "scale-a": "scale-A-tmem", "a": "a-tmem"}
+    scaled = ptxmma.instruction("umma nvfp4")
+    assert {name: scaled.operand(name).name for name in names} == names
+    assert ptxmma.instruction("umma sparse f16").operand("metadata").name == "sp-meta-tmem"
+    with pytest.raises(KeyError, match=r"has no operand .scale.; it has d-tmem, "):
+        scaled.operand("scale")  # of A, or of B
+
+
 @pytest.mark.parametrize(("words", "facts"), QUESTIONS["several"].items())
 def test_words_of_several_instructions_say_what_separates_them(words: str, facts: list[str]) -> None:
     with pytest.raises(ptxmma.AmbiguousInstruction) as caught:

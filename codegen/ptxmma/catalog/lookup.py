@@ -15,7 +15,7 @@ from ptxmma.catalog.instructions.user_names import is_target, target_named, type
 from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
-from ptxmma.catalog.summaries.listing import spans
+from ptxmma.catalog.summaries.listing import least_targets, spans
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.model import InstructionSet, Spec
 
@@ -133,7 +133,8 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
             target = target_named(spec, listed)
             if accepted := [match for match in matches if match.instruction.accepted_by(target)]:
                 return accepted
-            reason = f"{target} accepts no instruction with the other words"
+            others = least_targets(spec, {name for match in matches for name in match.instruction.accepted_by()})
+            reason = f"{target} accepts no instruction with the other words; accepted by {' '.join(others)}"
         else:
             reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(left_out)}"
         raise UnknownInstruction(text, reason, _usual(spec, matches))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ptxmma.catalog.operands.operand_form import Missing
 from ptxmma.cli.command import Given, numbers_of, within
 from ptxmma.cli.options import require_product, usage_errors
 from ptxmma.cli.render import Table, draw
@@ -30,16 +31,12 @@ def operands(instruction: Instruction) -> dict[str, Operand]:
 
 
 def named(instruction: Instruction, name: str) -> Operand | None:
-    """The operand in tensor memory of a name in upper or lower case, of the beginning of one, or of a kind.
-
-    ``"scale-A-tmem"`` is also ``"scale-a"``, and ``"sp-meta-tmem"`` is ``"metadata"``.
-    """
-    lowered = name.lower()
-    every = operands(instruction).values()
-    exact = [operand for operand in every if operand.name.lower() == lowered]
-    alike = [operand for operand in every if operand.name.lower().startswith(f"{lowered}-") or operand.kind == f"tensor-{lowered}"]
-    fitting = exact or alike
-    return fitting[0] if len(fitting) == 1 else None
+    """The operand that a name means, if it lies in tensor memory."""
+    try:
+        operand = instruction.operand(name)
+    except Missing:
+        return None
+    return operand if operand.memory is not None else None
 
 
 def layout_of(instruction: Instruction, operand: Operand) -> TensorPlaces:

@@ -213,11 +213,19 @@ class Instruction:
         return tuple(operand for form in self.forms for operand in form.operands)
 
     def operand(self, name: str) -> Operand:
-        """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does."""
+        """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does.
+
+        For an operand in tensor memory the beginning of its name is enough, or its kind: ``"scale-A-tmem"`` is also ``"scale-a"``, and
+        ``"sp-meta-tmem"`` is ``"metadata"``.
+        """
         lower = name.lower()
         for operand in self.operands:
             if operand.name.lower() == lower:
                 return operand
+        tensors = {operand.name.lower(): operand for operand in reversed(self.operands) if operand.memory is not None}
+        alike = [operand for own, operand in tensors.items() if own.startswith(f"{lower}-") or operand.kind == f"tensor-{lower}"]
+        if len(alike) == 1:
+            return alike[0]
         names = dict.fromkeys(operand.name for operand in self.operands)
         described = [operand.name for operand in self.operands if operand.kind == "descriptor" and operand.of == name]
         hint = f"; {described[0]} describes {name} in shared memory: ptxmma.shared_memory.SharedLayout makes both" if described else ""
