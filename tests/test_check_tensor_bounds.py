@@ -36,6 +36,10 @@ def bounds(*lines: str, kind: str = ".visible .entry") -> list[str]:
         ("add.s32 %r1, %r0, %r5;", ""),
         ("add.s32 %r1, %r0, 61; add.s32 %r1, %r0, 0;", ""),  # either
         ("add.s32 %r1, %r0, 61; @%p0 ld.global.b32 %r1, [%rd0];", ""),
+        ("shl.b32 %r2, %r5, 21; add.s32 %r3, %r2, %r0; add.s32 %r1, %r3, -8388544;", "64 to 67"),  # the warps from 4 on
+        ("shl.b32 %r2, %r5, 21; add.s32 %r3, %r0, %r2; add.s32 %r1, %r3, -8388548;", ""),
+        ("shl.b32 %r2, %r5, 21; add.s32 %r3, %r0, %r2; add.s32 %r1, %r3, -4;", ""),
+        ("shl.b32 %r2, %r5, 15; add.s32 %r3, %r0, %r2; add.s32 %r1, %r3, 64;", ""),  # a column, too
         ("mul.lo.s32 %r2, %r5, 32; add.s32 %r1, %r2, 500;", ""),
     ],
 )

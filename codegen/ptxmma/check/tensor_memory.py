@@ -51,6 +51,8 @@ _ADDRESS = re.compile(rb"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]")
 _MOVED = re.compile(rb"(?:mov\.[bus]|add\.[us])32|ld(?:\.\w+)*\.shared[\w.:]*")
 #: Instructions between an address and the one that it is made of.
 _DEEPEST = 64
+#: The bits of an address that have the column; the lane is above them.
+_COLUMN_BITS = 16
 
 
 class _Access(NamedTuple):
@@ -87,8 +89,8 @@ class _Addresses:
         return None if distance is None else (distance + offset, True)
 
     def _distance(self, name: bytes) -> int | None:
-        """The sum of what is added to an address that is loaded."""
-        distance = 0
+        """The sum of what is added to an address that is loaded: without the lane, if a register that is added has it."""
+        distance, has_lane = 0, False
         for _ in range(_DEEPEST):
             writes = self._registers.writes(name)
             moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not self._registers.is_of_list(write)]
@@ -96,13 +98,23 @@ class _Addresses:
                 return None
             opcode, _, rest, _ = moves[0]
             if opcode.startswith(b"ld"):
-                return distance
-            name, *added = (operand.strip() for operand in rest.split(b","))
+                if not has_lane:
+                    return distance
+                column = distance % (1 << _COLUMN_BITS)
+                return column if not column >> (_COLUMN_BITS - 1) else None
+            operands = [operand.strip() for operand in rest.split(b",")]
+            name, *added = [each for each in operands if not self._is_lane(each)] or operands
+            has_lane = has_lane or len(added) < len(operands) - 1
             numbers = [integer(operand) for operand in added]
             if None in numbers:
                 return None
             distance += sum(number for number in numbers if number is not None)
         return None
+
+    def _is_lane(self, operand: bytes) -> bool:
+        """Return whether a register has no bits of a column, such as the number of a warp, shifted to the lanes."""
+        bits = self._known.of(operand).within(_COLUMN_BITS)
+        return integer(operand) is None and not bits.value | bits.unknown
 
 
 def bounds_of_kernel(
