@@ -71,20 +71,39 @@ class Plan {
   }
 
  private:
-  // Few rows: few registers for sums, and more columns for a warp. All shapes fit twice into a multiprocessor of 228 KiB, once into 100 KiB.
+  // Few rows: few registers for sums, and more columns for a warp. The shapes fit twice into a multiprocessor of 228 KiB, and once into
+  // the smallest; but for 32 rows, the one that is faster does not with small groups.
   template <int Span>
   cudaError_t prepare_span() {
-    if (arguments_.m <= 8) return use<Product<Element, Code, Span, Shape<8, 4, 2, 2, 4>>>();
-    if (arguments_.m <= 16) return use<Product<Element, Code, Span, Shape<16, 4, 2, 2, 3>>>();
-    if (arguments_.m <= 32) return use<Product<Element, Code, Span, Shape<32, 4, 2, 2, 3>>>();
-    return use<Product<Element, Code, Span, Shape<64, 2, 4, 1, 3>>>();
+    if (arguments_.m <= 8) return use_small<Span, Shape<8, 4, 2, 2, 4>>();
+    if (arguments_.m <= 16) return use_small<Span, Shape<16, 4, 2, 2, 3>>();
+    if (arguments_.m <= 32) {
+      using Fast = Product<Element, Code, Span, Shape<32, 4, 2, 2, 3>>;
+      int device = 0, limit = 0;
+      cudaError_t status = cudaGetDevice(&device);
+      if (status == cudaSuccess) status = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+      if (status != cudaSuccess) return status;
+      return shared<Fast> <= limit ? use<Fast>() : use_small<Span, Shape<32, 4, 4, 1, 3>>();
+    }
+    return use_small<Span, Shape<64, 2, 4, 1, 3>>();
+  }
+
+  template <class P>
+  static constexpr int shared = P::stages * sizeof(typename P::Stage);  // bytes
+
+  // Uses a product that each chip from Ampere on has the shared memory for: sm_86 has least.
+  template <int Span, class Shape>
+  cudaError_t use_small() {
+    using P = Product<Element, Code, Span, Shape>;
+    static_assert(shared<P> <= 99 * 1024, "the stages fit into the shared memory of sm_86");
+    return use<P>();
   }
 
   template <class P>
   cudaError_t use() {
     kernel_ = kernel<P>;
     threads_ = P::threads;
-    shared_ = P::stages * sizeof(typename P::Stage);
+    shared_ = shared<P>;
     int device = 0, multiprocessors = 0, resident = 0, major = 0;
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
