@@ -252,7 +252,7 @@ export const database = {
    "the space without a scope first",
    "a load before a store",
    "the plain mode first",
-   "a mask of 16 bits without a word first",
+   "the plain multicast first",
    "one CTA before two",
    "unmarked before marked",
    "A and B of one type first"

@@ -10,6 +10,7 @@ import click
 from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options, usage_errors
+from ptxmma.cli.questions import answered
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
     from ptxmma.model import DescriptorField, ElementType
 
 
-@click.group("descriptor", cls=Group)
+class _Descriptors(Group):
+    """The commands for descriptors; bits without a command are read."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        asked = answered(args)[1:] if args[0].startswith("0x") else args
+        return super().resolve_command(ctx, asked or args)
+
+
+@click.group("descriptor", cls=_Descriptors)
 def command() -> None:
     """Make and read descriptors: the matrix descriptors of wgmma, the instruction descriptors of tcgen05.
 
