@@ -376,6 +376,26 @@ def test_words_and_groups_of_another_shape() -> None:
         quantised.unpermute_groups(np.zeros((1, 1, 8, 1), np.float16), _MMA.format("f16"))
 
 
+@pytest.mark.parametrize(("given", "read"), [("uint8", "uint16"), ("int8", "int16"), ("uint16", "uint16"), ("float32", "float32")])
+def test_zero_points_of_a_byte_are_widened_to_what_lanes_read(given: str, read: str) -> None:
+    zeros = np.arange(32).reshape(16, 2).astype(given)
+    permuted = quantised.permute_groups(zeros, _MMA.format("f16"))
+    assert permuted.dtype == read
+    assert np.array_equal(quantised.unpermute_groups(permuted, _MMA.format("f16")), zeros)
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("float64", "float16"), ("int64", "uint16"), ("int32", "uint16")])
+def test_numbers_wider_than_lanes_read_are_refused(given: str, wanted: str) -> None:
+    with pytest.raises(ValueError, match=f"values have dtype {given}, .* convert them to {wanted}"):
+        quantised.permute_groups(np.ones((16, 2), given), _MMA.format("f16"))
+
+
+@pytest.mark.parametrize("given", ["float32", "int64"])
+def test_words_of_another_dtype(given: str) -> None:
+    with pytest.raises(ValueError, match=f"words have dtype {given}; they are uint32, or int32"):
+        quantised.unpermute(np.zeros((1, 1, 32, 4), given), "u4", _MMA.format("f16"))
+
+
 # --- checkpoints ------------------------------------------------------------------------------------------------------------
 
 
@@ -434,6 +454,7 @@ def test_awq() -> None:
     ("change", "message"),
     [
         ({"bits": 3}, "bits = 3; allowed: 4 and 8"),
+        ({"zero_offset": -1}, "zero_offset = -1; allowed: 1, for .* and 0, for 'gptq_v2'"),
         ({"scales": np.ones((4, 16), np.float16)}, r"24 columns of codes need zero points and scales \(groups, 24\)"),
         ({"g_idx": np.arange(64) // 32}, "g_idx must have each of the groups 0 to 3 16 times"),
         ({"g_idx": np.arange(63)}, "g_idx is int64 of shape"),

@@ -21,7 +21,7 @@ class Stored(NamedTuple):
 
     Attributes:
         codes: ``uint8`` (K, N), one code in each byte: B of a product; ``codes.T`` is A.
-        zeros: ``uint8`` (groups, N).
+        zeros: ``uint8`` (groups, N); ``permute_groups`` makes them ``uint16``.
         scales: (groups, N), in the dtype that they were given in.
         group_size: rows of a group.
         rows: the row of W that each row of ``codes`` is, ``int64`` (K,), where rows were reordered by group: X needs its columns in this
@@ -50,10 +50,12 @@ def from_gptq(
         zero_offset: the number to add to stored zero points: 1 in checkpoints of the format "gptq", 0 in "gptq_v2".
 
     Raises:
-        ValueError: other shapes or dtypes, groups of different sizes, or a zero point of more than 255.
+        ValueError: other shapes, dtypes or numbers, groups of different sizes, or a zero point of more than 255.
     """
     if bits not in (4, 8):
         raise ValueError(f"bits = {bits}; allowed: 4 and 8")
+    if zero_offset not in (0, 1):
+        raise ValueError(f"zero_offset = {zero_offset}; allowed: 1, for checkpoints of the format 'gptq', and 0, for 'gptq_v2'")
     each = WORD // bits
     words, zeros, factors = _words(qweight, "qweight"), _words(qzeros, "qzeros"), _matrix(scales, "scales")
     codes = _codes(words, bits).swapaxes(-1, -2).reshape(words.shape[0] * each, words.shape[1])

@@ -19,6 +19,10 @@ from ptxmma.matrices.quantised.steps import WORD
 
 #: Words that a lane reads at once: 16 bytes.
 WORDS = 4
+#: The dtype in which lanes read zero points of narrower ones.
+_WIDENED = {"int4": np.int16, "int8": np.int16, "uint4": np.uint16, "uint8": np.uint16}
+#: Dtypes of whose numbers nothing reads a pair for each lane, and what to convert them to.
+_REFUSED = {"float64": "float16", **dict.fromkeys(("int32", "int64", "uint32", "uint64"), "uint16")}
 
 
 def permute(codes: AnyArray, element: str, instruction: Instruction | str, operand: str = "a", *, pad: bool = False) -> Any:
@@ -30,8 +34,8 @@ def permute(codes: AnyArray, element: str, instruction: Instruction | str, opera
     other along K.  The threads of a product read contiguous bytes.
 
     Args:
-        codes: the matrix of the operand: A is (..., M, K), B is (..., K, N).  Its dtype is the element type's own, or the unsigned integer
-            of its size for the bits; one code in each byte.
+        codes: the matrix of the operand: A is (..., M, K), B is (..., K, N).  Its dtype is the element type's own, or ``uint8`` for the
+            bits (but not of s8); codes of s4 may be ``int8``.  One code in each byte.
         element: the type of a code by its name in PTX: ``"s4"``.
         instruction: the product, such as ``mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32``; its operand is of a type to which
             ``element`` can be converted.
@@ -56,7 +60,7 @@ def unpermute(
     """The codes of a matrix from the words that lanes read: the inverse of :func:`permute`.
 
     Args:
-        words: ``uint32`` (..., tiles, steps, threads, 4), or any dtype of 4 bytes.
+        words: ``uint32`` (..., tiles, steps, threads, 4), or ``int32`` for the same bits.
         element: as for :func:`permute`.
         instruction: as for :func:`permute`.
         operand: as for :func:`permute`.
@@ -69,7 +73,10 @@ def unpermute(
         ValueError: as :func:`permute`, or a shape that needs another number of tiles.
     """
     fragment = _Fragment(element, instruction, operand)
-    array = elements.bits(words, WORD // 8, "words")
+    array = elements.as_array(words, "words")
+    if array.dtype not in (np.uint32, np.int32):
+        raise ValueError(f"words have dtype {array.dtype}; they are uint32, or int32 for the same bits")
+    array = array.view(np.uint32)
     if array.ndim < 4 or array.shape[-2:] != (fragment.threads, WORDS):
         raise ValueError(f"words have shape {array.shape}; they are (..., tiles, steps, {fragment.threads}, {WORDS})")
     not_empty(array, "words")
@@ -84,19 +91,24 @@ def permute_groups(values: AnyArray, instruction: Instruction | str, operand: st
     rows in each lane, lane // 4 and lane // 4 + 8, and B one column, lane // 4: ``sharing`` is 4.
 
     Args:
-        values: for A (..., M, groups), for B (..., groups, N), of any dtype.
+        values: for A (..., M, groups), for B (..., groups, N): floating-point numbers of up to 32 bits, or integers of up to 16.
         instruction: as for :func:`permute`.
         operand: as for :func:`permute`.
         pad: fill up with zeros to whole tiles.
 
     Returns:
-        (..., tiles, groups, threads / sharing, 1 or 2) of the same dtype, a torch tensor if ``values`` is one.
+        (..., tiles, groups, threads / sharing, 1 or 2) of the same dtype, a torch tensor if ``values`` is one.  Integers of 8 bits become
+        integers of 16, as ``spread_halves`` of ``ptxmma/cuda/dequantise.cuh`` reads them.
 
     Raises:
-        ValueError: another shape, or an operand that is no fragment, or one whose registers are not of one or two rows (columns) in turn.
+        ValueError: another shape or dtype, or an operand that is no fragment, or one whose registers are not of one or two rows (columns)
+            in turn.
     """
     lines = _Lines(_operand(instruction, operand))
     array = _matrix(values, "values", "M, groups" if lines.axis else "groups, N")
+    if array.dtype.name in _REFUSED:
+        raise ValueError(f"values have dtype {array.dtype}, which no lane reads; convert them to {_REFUSED[array.dtype.name]} or narrower")
+    array = array.astype(_WIDENED.get(array.dtype.name, array.dtype), copy=False)
     array = whole(array if lines.axis else array.swapaxes(-1, -2), (lines.count, 1), "values", pad)
     tiles = array.reshape(*array.shape[:-2], -1, lines.count, array.shape[-1])
     return elements.like(np.ascontiguousarray(np.moveaxis(tiles[..., lines.held, :], -1, -3)), values)
