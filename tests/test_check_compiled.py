@@ -146,19 +146,54 @@ def test_the_entry_of_a_compilation_database(project: Path) -> None:
     (project / "other.cu").write_text("")
     done = _run(project, "--compile-commands", "compile_commands.json", "--json", "kernel.cu", "other.cu")
     assert {each["file"] for each in _findings(done)} == {"step.cuh", "kernel.cu"}
+    assert done.returncode == 2
+    assert "error: other.cu: cannot be compiled: the compilation database has no entry with nvcc for it\n" in done.stderr
+    assert _run(project, "--compile-commands", "compile_commands.json", ".").returncode == 1  # of a directory it is read as it is
     folder, arguments = json.loads((project / "called.json").read_text())
     assert Path(folder) == build
     assert arguments[:5] == ["-DNAME=a;touch hacked", "-x", "cu", "-lineinfo", "-ptx"]  # a list of arguments: no shell reads them
     assert not list(project.rglob("hacked"))
 
 
-@pytest.mark.parametrize("text", ["[{", "[{}]", '[{"directory": "."}]', "{}", '[{"directory": ".", "file": 1}]'])
-def test_what_is_no_compilation_database_is_refused(text: str, project: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[\n {", "compile_commands.json:2:3: not JSON from here on"),
+        ("[{}]", "compile_commands.json: entry [0] is not as in a compilation database"),
+        ('[{"directory": ".", "file": "a"}, {"directory": "."}]', "compile_commands.json: entry [1] is not"),
+        ("{}", "compile_commands.json: the document is not"),
+        ('[{"directory": ".", "file": 1}]', "compile_commands.json: entry [0] is not"),
+        ('[{"directory": ".", "file": "a", "command": "nvcc \'"}]', "compile_commands.json: entry [0]: 'command' has a quotation"),
+    ],
+)
+def test_what_is_no_compilation_database_is_refused(text: str, message: str, project: Path) -> None:
     (project / "compile_commands.json").write_text(text)
     done = _run(project, "--compile-commands", "compile_commands.json", "kernel.cu")
     assert done.returncode == 2
-    assert "Error: compile_commands.json: " in done.stderr
+    assert f"Error: {message}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--compile-commands", "x.json"), "--compile-commands says how to compile .cu files: name them"),
+        (("--nvcc", "-arch=sm_90a"), "--nvcc says how to compile .cu files: name them"),
+        (("--nvcc", "nvcc -arch=sm_90a", "kernel.cu"), "--nvcc takes the options of nvcc without the command: leave out 'nvcc'"),
+    ],
+)
+def test_options_that_compile_nothing(arguments: tuple[str, ...], message: str, project: Path) -> None:
+    done = _run(project, *arguments)
+    assert done.returncode == 2
+    assert f"Error: {message}" in done.stderr
+
+
+def test_ptx_without_a_kernel_is_named(project: Path) -> None:
+    (project / "module.ptx").write_text(".version 8.0\n.target sm_90a\n.address_size 64\n")
+    summary = _run(project, "--nvcc", "", "kernel.cu").stderr
+    assert summary.endswith("0 findings; the PTX of 1 file has no kernel: nvcc compiles a template only where it is instantiated\n")
+    (project / "only.cuh").write_text(_SOURCES["kernel.cu"])
+    assert _run(project, "--nvcc", "", "only.cuh").stderr.endswith("; 1 file not compiled calls wrappers, which are checked in PTX\n")
 
 
 def test_nothing_is_compiled_unless_it_is_asked_for(project: Path) -> None:

@@ -186,7 +186,7 @@ def test_the_header_scales_and_adds(to: str) -> None:
     write = {"f16": _to_f16, "bf16": _to_bf16}[to]
     given = {"values[r]": write(-3) | write(2.5) << 16, "scale[r % 2]": write(0.5) | write(4) << 16}
     given["offset[r % 2]"] = write(1) | write(-2) << 16
-    parameters = "uint32_t (&values)[N], const uint32_t (&scale)[2]"
+    parameters = "uint32_t (&values)[Registers], const uint32_t (&scale)[2]"
     [body], [offset] = (_bodies(f"scale_{to}({parameters}{more})") for more in ("", ", const uint32_t (&offset)[2]"))
     assert _evaluated(body, given) == [write(-1.5) | write(10) << 16]
     assert _evaluated(offset, given) == [write(-0.5) | write(8) << 16]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -26,6 +27,8 @@ _OUTPUTS: Mapping[str, bool] = {
     **dict.fromkeys(("-c", "--compile", "-dc", "--device-c", "-dw", "--device-w", "-MD", "-MMD", "-MP"), False),
     **dict.fromkeys(("-o", "--output-file", "-MF", "-MT", "-MQ"), True),
 }
+#: The head of a function in PTX.
+_FUNCTION = re.compile(rb"^(?:\.\w+[ \t]+)*\.(?:entry|func)\b", re.MULTILINE)
 #: A line of the module in the message of a finding.
 _LINE = re.compile(r"\bline (\d+)")
 
@@ -85,9 +88,12 @@ def of_options(options: str) -> Compilation:
     """The call of the nvcc in the path with some options, written as in a shell.
 
     Raises:
-        ValueError: a quotation is not closed.
+        ValueError: a quotation is not closed, or the first is the command.
     """
-    return Compilation(("nvcc", *shlex.split(options)))
+    arguments = shlex.split(options)
+    if arguments and Path(arguments[0]).stem == "nvcc":
+        raise ValueError(f"takes the options of nvcc without the command: leave out {arguments[0]!r}")
+    return Compilation(("nvcc", *arguments))
 
 
 def of_database(path: str) -> dict[Path, Compilation]:
@@ -95,15 +101,34 @@ def of_database(path: str) -> dict[Path, Compilation]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no compilation database.
+        ValueError: it is no compilation database; the message begins with its path and the place.
     """
     compilations = {}
-    for entry in msgspec.json.decode(Path(path).read_bytes(), type=list[_Entry]):
-        arguments = entry.arguments or tuple(shlex.split(entry.command))
+    for number, entry in enumerate(_entries(path)):
+        try:
+            arguments = entry.arguments or tuple(shlex.split(entry.command))
+        except ValueError:
+            raise ValueError(f"{path}: entry [{number}]: 'command' has a quotation that is not closed") from None
         if arguments and Path(arguments[0]).stem == "nvcc":
             source = Path(entry.directory, entry.file).resolve()
             compilations[source] = Compilation(tuple(_without_outputs(arguments, source, entry.directory)), entry.directory)
     return compilations
+
+
+def _entries(path: str) -> list[_Entry]:
+    try:
+        return msgspec.convert(json.loads(Path(path).read_bytes()), list[_Entry])
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}:{error.colno}: not JSON from here on; let the build system write the file anew") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    except msgspec.ValidationError as error:
+        entry = re.search(r"\$\[\d+\]", str(error))
+        place = f"entry {entry[0][1:]}" if entry else "the document"
+        raise ValueError(
+            f"{path}: {place} is not as in a compilation database, a list of objects with the strings 'directory', 'file' and 'command', "
+            "or 'arguments', a list of strings, in place of 'command'"
+        ) from None
 
 
 def _without_outputs(arguments: Sequence[str], source: Path, folder: str) -> Iterator[str]:
@@ -128,6 +153,11 @@ class CompiledSource:
         self._file, self._module = file, module
         self._lines = SourceLines(module)
         self._texts: dict[str, list[str]] = {}
+
+    @property
+    def has_functions(self) -> bool:
+        """False where nvcc made nothing of the source, such as of a template that nothing instantiates."""
+        return _FUNCTION.search(self._module) is not None
 
     def parts(self, checker: Checker) -> Iterator[Findings]:
         """The findings of each function."""

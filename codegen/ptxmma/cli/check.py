@@ -128,6 +128,10 @@ def command(
         raise click.UsageError("--unsafe-fixes says what --fix mends: add --fix")
     if fix and "-" in (files or ("-",)):
         raise click.UsageError("--fix needs the names of files: the standard input cannot be mended")
+    if not files and (nvcc is not None or compile_commands is not None):
+        raise click.UsageError(
+            f"{'--compile-commands' if nvcc is None else '--nvcc'} says how to compile .cu files: name them, or their directory"
+        )
     gc.freeze()  # the facts of instructions stay
     gc.set_threshold(_MOST_OBJECTS)
     reader = Reader(checker, configured, fix=fix, unsafe=unsafe_fixes, compilation=_compilation(nvcc, compile_commands))
@@ -138,24 +142,24 @@ def command(
     sys.exit(2 if run.unread else 0 if clean or exit_zero else 1)
 
 
-def _compilation(nvcc: str | None, commands: str | None) -> Callable[[str], Compilation | None]:
-    """The compilation of each source; None for one that is read as it is."""
+def _compilation(nvcc: str | None, commands: str | None) -> Callable[[str], Compilation | None] | None:
+    """The compilation of each source, None for one without; None if all are read as they are."""
     from ptxmma.check import compiled
 
-    if nvcc is None and commands is None:
-        return lambda _: None
     if nvcc is not None and commands is not None:
         raise click.UsageError("--nvcc and --compile-commands both say how to compile: leave one out")
     try:
-        if commands is None:
-            every = compiled.of_options(nvcc or "")
+        if nvcc is not None:
+            every = compiled.of_options(nvcc)
             return lambda _: every
-        of_file = compiled.of_database(commands)
+        if commands is not None:
+            of_file = compiled.of_database(commands)
+            return lambda file: of_file.get(Path(file).resolve())
     except OSError as error:
         raise click.UsageError(f"{commands}: cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise click.UsageError(f"{commands or '--nvcc'}: {error}") from None
-    return lambda file: of_file.get(Path(file).resolve())
+        raise click.UsageError(str(error) if commands else f"--nvcc {error}") from None
+    return None
 
 
 def _rules(options: tuple[str, ...]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ class Counts(msgspec.Struct):
         skipped: files of directories that cannot be read.
         repeated: findings that are not reported because an earlier one of the file has the same cause.
         wrapped: files of C++, not compiled, that call wrappers.
+        empty: compiled files whose PTX has no function.
     """
 
     files: int = 0
@@ -45,11 +46,20 @@ class Counts(msgspec.Struct):
     skipped: int = 0
     repeated: int = 0
     wrapped: int = 0
+    empty: int = 0
 
     def add(self, other: Counts) -> None:
         """Add the counts of a part of the run."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Task(NamedTuple):
+    """A file to be read, in a language if one was named, and whether its own name was given."""
+
+    file: str
+    language: str
+    named: bool
 
 
 class Reader:
@@ -60,25 +70,40 @@ class Reader:
         configured: the configuration that selects the findings.
         fix: whether to mend them first.
         unsafe: whether mending may need the author's judgement.
-        compilation: the compilation of a CUDA source; None for one that is read as it is.
+        compilation: the compilation of a CUDA source, or None for one without; None if none is compiled.
+
+    Attributes:
+        compiles: whether CUDA sources are compiled.
     """
 
     def __init__(
-        self, checker: Checker, configured: Configuration, *, fix: bool, unsafe: bool, compilation: Callable[[str], Compilation | None]
+        self,
+        checker: Checker,
+        configured: Configuration,
+        *,
+        fix: bool,
+        unsafe: bool,
+        compilation: Callable[[str], Compilation | None] | None,
     ) -> None:
         self._checker, self._configured, self._fix, self._unsafe = checker, configured, fix, unsafe
-        self._compilation = compilation
+        self._compilation, self.compiles = compilation, compilation is not None
 
-    def read(self, file: str, language: str, counts: Counts) -> Iterator[Findings]:
+    def read(self, task: Task, counts: Counts) -> Iterator[Findings]:
         """The findings that are reported of a file, function by function.
 
         Raises:
             OSError: it cannot be read.
             ValueError: it is in a language that is not read, or cannot be compiled.
         """
-        compilation = self._compilation(file) if Path(file).suffix == SUFFIX and not language else None
+        file, language, compilation = task.file, task.language, None
+        if self._compilation and Path(file).suffix == SUFFIX and not language:
+            compilation = self._compilation(file)
+            if task.named and not compilation:
+                raise CompilerError("the compilation database has no entry with nvcc for it")
         if compilation:
-            parts = CompiledSource(file, compilation.ptx(file)).parts(self._checker)
+            source = CompiledSource(file, compilation.ptx(file))
+            counts.empty += not source.has_functions
+            parts = source.parts(self._checker)
         else:
             if self._fix:
                 counts.fixed += self._mend(file, language)
@@ -111,14 +136,6 @@ class Reader:
             rewrite(file, text)
             total += count
         return total
-
-
-class _Task(NamedTuple):
-    """A file to be read, in a language if one was named, and whether its own name was given."""
-
-    file: str
-    language: str
-    named: bool
 
 
 class _Done(NamedTuple):
@@ -158,24 +175,24 @@ class Run:
             return
         for task in tasks:
             try:
-                yield from self._reader.read(task.file, task.language, self._counts)
+                yield from self._reader.read(task, self._counts)
             except (OSError, ValueError) as error:  # a name may have a NUL
                 self._report(task, _reason(error))
 
-    def _tasks(self, names: Iterable[str]) -> Iterator[_Task]:
+    def _tasks(self, names: Iterable[str]) -> Iterator[Task]:
         for name in names:
             if name != "-" and Path(name).is_dir():
                 try:
                     below = discover(name)
                 except OSError as error:
-                    self._report(_Task(name, "", named=True), _reason(error))
+                    self._report(Task(name, "", named=True), _reason(error))
                     continue
                 self._counts.skipped += below.skipped
-                yield from (_Task(file, "", named=False) for file in below.files)
+                yield from (Task(file, "", named=False) for file in below.files)
             else:
-                yield _Task(name, self._language, named=True)
+                yield Task(name, self._language, named=True)
 
-    def _in_processes(self, tasks: list[_Task], processes: int) -> Iterator[Findings]:
+    def _in_processes(self, tasks: list[Task], processes: int) -> Iterator[Findings]:
         """The same with several processes; in the order of the files."""
         # Most runs read one file: these cost more than it does.
         import concurrent.futures
@@ -190,7 +207,7 @@ class Run:
                 if done.reason:
                     self._report(task, done.reason)
 
-    def _report(self, task: _Task, reason: str) -> None:
+    def _report(self, task: Task, reason: str) -> None:
         word = "error" if task.named else "skipped"
         click.echo(f"{word}: {formats.printable(task.file)}: {reason}", err=True)
         if task.named:
@@ -210,18 +227,22 @@ class Run:
         rest += [f"{met.uncovered:,} not covered"] if met.uncovered else []
         rest += [f"{met.skipped:,} file{'' if met.skipped == 1 else 's'} skipped"] if met.skipped else []
         if met.wrapped:
-            files_call = f"{met.wrapped:,} file{' calls' if met.wrapped == 1 else 's call'}"
-            rest.append(f"{files_call} wrappers, which are checked in PTX: see --nvcc")
+            how = " not compiled" if self._reader.compiles else ""
+            files_call = f"file{how} calls" if met.wrapped == 1 else f"files{how} call"
+            rest.append(f"{met.wrapped:,} {files_call} wrappers, which are checked in PTX{'' if how else ': see --nvcc'}")
+        if met.empty:
+            of_files = f"{met.empty:,} file{'' if met.empty == 1 else 's'}"
+            rest.append(f"the PTX of {of_files} has no kernel: nvcc compiles a template only where it is instantiated")
         return "; ".join([f"{files}, {instructions} checked, {findings}", *rest])
 
 
-def _read(task: _Task) -> _Done:
+def _read(task: Task) -> _Done:
     """Read a file in a process of its own."""
     assert _reader is not None  # it was set before the process began
     counts = Counts()
     parts: list[Findings] = []
     try:
-        parts.extend(part for part in _reader.read(task.file, task.language, counts) if part.findings)
+        parts.extend(part for part in _reader.read(task, counts) if part.findings)
     except (OSError, ValueError) as error:
         return _Done(parts, counts, _reason(error))
     return _Done(parts, counts, "")
@@ -246,7 +267,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _size(task: _Task) -> int:
+def _size(task: Task) -> int:
     with contextlib.suppress(OSError, ValueError):
         return Path(task.file).stat().st_size
     return 0
