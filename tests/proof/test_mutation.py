@@ -49,7 +49,7 @@ def _find(every: dict[str, Mutant], start: str) -> Mutant:
         ("spec/descriptors.yaml: descriptors/2/fields/0/low: ", f"{INDEPENDENT}peers on descriptors"),
         ("spec/tensor_memory.yaml: layouts/0/at/lane: ", f"{INDEPENDENT}peers on tensor memory"),
         ("spec/tensor_products.yaml: limits/4: ", f"{INDEPENDENT}peers on products"),
-        ("spec/tensor_maps.yaml: rules/6: ", f"{INDEPENDENT}driver"),
+        ("spec/tensor_maps.yaml: rules/7: ", f"{INDEPENDENT}driver"),
         ("spec/isa_versions.yaml: isa_versions/3/cuda: ", f"{OWN}rules"),
     ],
 )
