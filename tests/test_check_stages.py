@@ -22,12 +22,13 @@ def ring(
     read: tuple[str, ...] = (_ARRIVE, _PARITY),
     fill: tuple[str, ...] = (_FREE, _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"),
     waited: str = "%r4",
+    others: str = "setp.gt.u32 %p1, %r2, 127;",
 ) -> list[str]:
     """The rules that a kernel breaks: 128 threads read what thread 128 copies, in as many rounds as a parameter says."""
     lines = (
         *(".version 8.7", ".target sm_90a", ".address_size 64", f".visible .entry kernel(.param .u32 count) {limit}", "{"),
         ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[2];",
-        "mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count];",
+        f"mov.u32 %r2, %tid.x; {others} setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count];",
         "mov.u32 %r5, 0; @%p5 bra made;",
         f"mbarrier.init.shared.b64 [bars], 1; mbarrier.init.shared.b64 [bars+8], {count};",
         "made: bar.sync 0; @%p1 bra filling; mov.u32 %r4, 0;",
@@ -56,6 +57,7 @@ def test_a_right_ring_breaks_no_rule() -> None:
         ("4", ".maxntid 160, 1, 1", _LEADER + _ARRIVE, []),
         ("128", ".maxntid 160, 1, 1", _LEADER + _ARRIVE, ["wrong-arrival-count"]),  # 4 come
         ("4", ".maxntid 160, 1, 1", _ARRIVE, ["wrong-arrival-count"]),  # 128 come
+        ("127", ".maxntid 160, 1, 1", _ARRIVE.replace("_,", "%rd4,"), ["wrong-arrival-count"]),  # without thread 128 nothing is copied
         ("256", ".reqntid 160, 1, 1", _ARRIVE, ["wrong-arrival-count"]),
         ("256", ".reqntid 160, 1, 1", _ARRIVE.replace("]", "], 2"), []),
         ("256", "", _ARRIVE, []),  # nothing says how many threads there are
@@ -66,6 +68,12 @@ def test_a_right_ring_breaks_no_rule() -> None:
 )
 def test_arrivals_are_counted_where_the_text_says_who_arrives(count: str, limit: str, arrive: str, found: list[str]) -> None:
     assert ring(count, limit, (arrive, _PARITY)) == found
+
+
+@pytest.mark.parametrize(("count", "found"), [("128", []), ("129", ["wrong-arrival-count"]), ("127", ["wrong-arrival-count"])])
+def test_a_warp_is_known_by_the_high_bits_of_its_threads(count: str, found: list[str]) -> None:
+    """Compilers write ``threadIdx.x / 32 == 4`` with a mask."""
+    assert ring(count, others="and.b32 %r16, %r2, -32; setp.eq.s32 %p1, %r16, 128;") == found
 
 
 def test_arrivals_of_several_rounds_may_complete_a_phase() -> None:

@@ -12,6 +12,7 @@ _HEAD = (
 )
 _COPY, _COMMIT = "cp.async.cg.shared.global [tile], [%rd3], 16;", "cp.async.commit_group;"
 _NEXT, _WAIT = _COPY.replace("[tile]", "[tile+16]"), "cp.async.wait_group 0;"
+_WANTED = tuple(f"{{.reg .pred wanted; setp.gt.u32 wanted, %r8, {number}; @wanted {copy}}}" for number, copy in enumerate((_COPY, _NEXT)))
 _READ = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
 _STORE, _FENCE = "st.shared.v4.b32 [tile], {%r0, %r1, %r2, %r3};", "fence.proxy.async.shared::cta;"
 _WGMMA = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
@@ -45,6 +46,21 @@ _NOTE = "unfinished-copy"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
 KERNELS = {
     "a read without a wait": ("unwaited-copy", (_COPY, _COMMIT, _READ, _WAIT), (_COPY, _COMMIT, _WAIT, _READ)),
+    "copies that may run, without a wait": (
+        "unwaited-copy",
+        (_COUNT, *_WANTED, "@%p2 bra on;", _COMMIT, _READ, "on:"),
+        (_COUNT, *_WANTED, "@%p2 bra on;", _COMMIT, _WAIT, _READ, "on:"),
+    ),
+    "copies that may run, in no group": (
+        "unwaited-copy",
+        (_COUNT, *_WANTED, "@%p2 bra on;", _WAIT, _READ, "on:"),
+        (_COUNT, *_WANTED, _COMMIT, "@%p2 bra on;", _WAIT, _READ, "on:"),
+    ),
+    "copies that may run, and a wait that lets them go on": (
+        "unwaited-copy",
+        (_COUNT, *_WANTED, _COMMIT, "@%p2 bra on;", "cp.async.wait_group 1;", _READ, "on:"),
+        (_COUNT, *_WANTED, _COMMIT, "setp.gt.u32 %p4, %r8, 7; @!%p4 bra on;", _WAIT, "on:", _READ),  # who copies may be who waits
+    ),
     "a wait on one path": (
         "unwaited-copy",
         (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "on:", _READ),

@@ -55,21 +55,21 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
         count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
-        number = _arrivals(barriers, each, barriers.fewest, whole=not exact) if count else None
+        number = _arrivals(barriers, each, barriers.fewest, exist=None if exact else barriers.sure) if count else None
         if count and number and number > count:
-            address = text[each.use.offset + len(each.use.opcode) : text.find(b"]", each.use.offset)]
+            address = text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
             if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
                 yield each, f"{count:,}, and {number:,} come"
 
 
-def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, whole: bool = False) -> int | None:
+def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, exist: int | None = None) -> int | None:
     """The arrivals of some threads; None where they are not known.
 
     Args:
         barriers: the mbarriers of the kernel.
         used: the instruction.
         threads: the threads that execute each instruction.
-        whole: whether no more threads than one warp are sure to exist.
+        exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
     opcode, operand = used.use.opcode, used.use.operand
     mask = threads.get(used.use.offset)
@@ -80,10 +80,10 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, wh
     times = barriers.addresses.of(operand) if operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode else None
     if times is not None and times.terms:
         return None
-    if whole:
+    if exist is not None:
         everyone = (1 << thread_values.WARP) - 1
         warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
-        mask = everyone if everyone in warps else mask & -mask
+        mask = max(mask & exist, everyone if everyone in warps else mask & -mask, key=int.bit_count)
     return mask.bit_count() * (times.constant if times is not None else 1)
 
 

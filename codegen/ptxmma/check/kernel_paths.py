@@ -332,6 +332,7 @@ class _Machine:
         self._transitions: dict[bytes, list[Transition]] = {}
         self._made: dict[tuple[str, bytes], list[Transition]] = {}
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
+        self.harmless = not any(each.rule and life.start in each.states for each in life.transitions)  # nothing is wrong in the first state
 
     def on(self, opcode: bytes) -> list[Transition]:
         """The transitions that an instruction makes in any state."""
@@ -399,9 +400,8 @@ def _may_go_wrong(
     """
     first: _Held = (machine.life.start, 0)
     entered: list[dict[_Held, int]] = [{} for _ in steps]  # the threads in each state
-    harmless = not any(each.rule and machine.life.start in each.states for each in machine.life.transitions)
     # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
-    waiting = [number for number, each in enumerate(steps) if each] if harmless else [0]
+    waiting = [number for number, each in enumerate(steps) if each] if machine.harmless else [0]
     for number in waiting:
         entered[number][first] = ALL_THREADS
     most = _most_counted(steps)
@@ -427,7 +427,7 @@ def _may_go_wrong(
                 if following < 0:
                     if going and machine.is_wrong(held[0], EXIT):
                         return True
-                elif harmless and held == first:
+                elif machine.harmless and held == first:
                     continue
                 elif going & ~entered[following].get(held, 0):
                     entered[following][held] = entered[following].get(held, 0) | going
@@ -497,10 +497,24 @@ class _Walk:
             if not predicate:
                 paths = [self._moved(each, at) for each in paths]
                 continue
-            done = [self._moved(each, at) for before in paths for each in self._under(before, predicate, at.offset)]
-            skipped = [each for before in paths for each in self._under(before, opposite(predicate), at.offset)]
-            paths = [*dict.fromkeys((*done, *skipped))]
+            going: list[_Path] = []
+            for before in paths:
+                done = [self._moved(each, at) for each in self._under(before, predicate, at.offset)]
+                skipped = [] if done and self._may_begin(before, at, predicate) else self._under(before, opposite(predicate), at.offset)
+                going += [*done, *skipped]
+            paths = [*dict.fromkeys(going)]
         return paths
+
+    def _may_begin(self, path: _Path, at: Happening, predicate: bytes) -> bool:
+        """Return whether an instruction takes a path out of a first state in which nothing is wrong, in any thread.
+
+        What may have begun must end: a path on which it has not begun makes nothing right.
+        """
+        life = self._machine.life
+        leaves = self._machine.harmless and not life.shared and path.state == life.start
+        if not leaves or not any(each.to for each in self._machine.counting(path.state, len(path.since), at)):
+            return False
+        return not self._predicates.condition(predicate, at.offset).decided
 
     def _under(self, path: _Path, predicate: bytes, offset: int) -> list[_Path]:
         """A path if a predicate holds; none if it cannot."""
@@ -596,7 +610,7 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     Where nothing is wrong in the first state, a branch before the first change makes no difference.
     """
     machine, state, count = _Machine(life), life.start, 0
-    harmless = () if any(life.start in each.states and each.rule for each in life.transitions) else (life.start,)
+    harmless = (life.start,) if machine.harmless else ()
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
         near = max(0, match.start() - _LONGEST_PREDICATE)

@@ -136,6 +136,12 @@ class Mbarriers:
         """A mask of threads that all execute an instruction in some launch, by its place in the text."""
         return self._threads(self.paths.executed_together)
 
+    @functools.cached_property
+    def sure(self) -> int:
+        """A mask of threads that exist in every launch in which a thread executes each arrival, copy and wait."""
+        named = (self.most.get(each.use.offset, 0) for each in (*self.arrivals, *self.fills, *self.waits))
+        return max((1, *(mask & -mask for mask in named))) * 2 - 1
+
     def _threads(self, executed: Sequence[Reached]) -> dict[int, int]:
         everyone = (1 << thread_values.threads_of(self.function.text)) - 1
         return {each.offset: each.threads & everyone for each in executed}

@@ -76,8 +76,10 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
     if len(numbers) < len(operands):
         return None
     limit = _MASKS.get(match["to"] or match["width"] or b"", 1)
-    if match["signed"]:
-        if match["what"] in (b"cvt", b"div", b"rem") and any(number > limit >> 1 for each in numbers for number in each):
+    read = _MASKS.get(match["of"], limit)
+    numbers = [[number & read for number in each] for each in numbers]
+    if b".s" in opcode:
+        if match["what"] in (b"cvt", b"div", b"rem") and any(number > read >> 1 for each in numbers for number in each):
             return None  # a negative number, of which Python's quotient is another
         numbers = [[number - limit - 1 if number > limit >> 1 else number for number in each] for each in numbers]
     if match["what"].startswith(b"setp"):
@@ -92,7 +94,7 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
 def constant(word: bytes, threads: int) -> list[int] | None:
     """A constant in each thread; None for anything else."""
     number = literals.integer(word)
-    return None if number is None or number < 0 else [number] * threads
+    return None if number is None else [number] * threads
 
 
 def _shuffled(operands: Sequence[Sequence[int] | None]) -> list[int] | None:
