@@ -619,7 +619,7 @@ def test_some_options_may_be_repeated() -> None:
 
 def test_no_option_is_left_without_completion() -> None:
     """Numbers, flags, files and texts of the user's own have none."""
-    free = {"pattern", "old", "new", "descriptor", "modules", "as_product", "site"}
+    free = {"pattern", "old", "new", "descriptor", "modules", "as_product", "site", "nvcc"}
     for command in _commands():
         assert command
         for parameter in command.params:

@@ -74,7 +74,9 @@ def _rule_names(_context: click.Context) -> list[str]:
     "--no-flow", is_flag=True, help="Judge instructions one by one: neither follow registers of wgmma nor judge kernels as a whole; faster."
 )
 @click.option("--nvcc", metavar="OPTIONS", help="Compile .cu files with nvcc and these options, and check the PTX; '-arch=sm_90a'.")
-@click.option("--compile-commands", metavar="FILE", help="Compile .cu files as this compile_commands.json says, and check the PTX.")
+@click.option(
+    "--compile-commands", metavar="FILE", type=click.Path(), help="Compile .cu files as this compile_commands.json says, and check the PTX."
+)
 @click.option("--isolated", is_flag=True, help="Read neither ptxmma.toml nor pyproject.toml.")
 @database_option
 def command(
