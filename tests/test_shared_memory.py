@@ -492,7 +492,7 @@ def test_operands_are_read_at_any_place_of_a_larger_memory() -> None:
         ({"element": "u8", "majorness": "MN"}, "wgmma cannot read u8 MN-major; it reads f16, bf16; tcgen05 can read u8"),
         ({"element": "f64"}, "wgmma and wgmma.sp have no f64; they read K-major: f16, bf16"),
         ({"element": "e2m1", "majorness": "MN"}, "wgmma and wgmma.sp have no e2m1; they read MN-major: f16, bf16$"),
-        ({"element": "float16"}, "unknown element type 'float16'; known for K-major, named as in PTX: .*f16, bf16, "),
+        ({"element": "float15"}, "unknown element type 'float15'; known for K-major, named as in PTX: .*f16, bf16, "),
         ({"element": "f17", "majorness": "MN"}, "unknown element type 'f17'; known for MN-major, named as in PTX: f16, bf16"),
         ({"element": np.float16}, "unknown element type <class 'numpy.float16'>; known"),
         ({"element": np.dtype(np.bool_)}, r"unknown element type dtype\('bool'\); known"),
