@@ -51,10 +51,10 @@ class Tensor:
 
 
 class Engines(Protocol):
-    """What the tensor cores do with shared memory and the cells of tensor memory."""
+    """The work of the tensor cores on shared memory and the cells of tensor memory."""
 
     def multiply(self, images: Any, cells: Any, operands: list[int]) -> None:
-        """Execute a product of a pair: ``images`` and ``cells`` are those of both blocks."""
+        """Execute a product of a pair: ``images`` and ``cells`` belong to both blocks."""
 
     def copy(self, image: Any, cells: Any, address: int, descriptor: int) -> None:
         """Execute a tcgen05.cp of one block."""
@@ -109,7 +109,7 @@ class Warp:
 
 @dataclass
 class Schedule:
-    """How often each engine gets its turn: weights of warps, loads and stores of TMA, tensor cores. One of 0 waits for all others."""
+    """The turns of each engine: weights of warps, loads and stores of TMA, tensor cores. One of 0 waits for all others."""
 
     seed: int
     warps: float = 1
@@ -566,7 +566,7 @@ class Machine:
                 self._arrive(warp, (rank + 1) << _RANK | offset)
 
     def _nothing(self, warp: Warp, opcode: str, operands: list[str], active: Any) -> None:
-        """What only orders, or only hurries."""
+        """Do nothing: the instruction only orders others, or only hurries."""
 
 
 def _function_of(opcode: str) -> Callable[..., bool | None]:

@@ -92,7 +92,7 @@ def test_a_parity_of_the_producer_that_never_changes_is_found() -> None:
 
 
 def test_an_mbarrier_that_is_used_once_may_be_waited_for_in_a_loop() -> None:
-    """What copies brought before the loops is waited for in each round."""
+    """Each round waits for the copies that began before the loops."""
     once = f"{_EXPECT} {_COPY}"
     text = f"setp.ne.u32 %p7, %r5, 0; @%p7 bra done; {once}"
     assert ring(read=(_ARRIVE,), fill=(_FREE, text, "bra done;")) == []

@@ -196,7 +196,7 @@ def _bf16(values: Any) -> Any:
 
 
 def _run(ptx: str, of: _Type, schedule: Schedule, pairs: int = 1, rows: int = 264) -> bool:
-    """Whether the runs of all pairs end and D is right.
+    """Return whether the runs of all pairs end and D is right.
 
     By default a pair computes four tiles, none of them whole, in eight stages: the ring starts anew, and each accumulator is used twice.
     """
@@ -228,7 +228,7 @@ def _run(ptx: str, of: _Type, schedule: Schedule, pairs: int = 1, rows: int = 26
 
 @pytest.fixture(scope="module")
 def ptx(compiler: Nvcc, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What nvcc makes of the program."""
+    """The PTX that nvcc makes of the program."""
     folder = tmp_path_factory.mktemp("gemm_sm100_ptx")
     _copy_headers(folder)
     return compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", folder)

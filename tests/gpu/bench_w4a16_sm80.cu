@@ -1,5 +1,5 @@
 // Times w4a16_sm80 against cuBLAS with weights of 16 bits, and against a plain read of as many bytes as it must read. The weights of each
-// launch are others than those of the launches before it, so that they do not come from L2. The argument is the number of sustained rounds.
+// launch differ from the weights of the launches before it, so that they do not come from L2. The argument is the number of sustained rounds.
 #include <memory>
 
 #include "bench.cuh"

@@ -2,7 +2,7 @@
 // matrices, each size of a group. Small integers have to come out exactly, random numbers within a bound, and a second launch the same bits.
 //
 // The weights are put into the order of lanes here, by the layout of the fragment and the order of codes that dequantise.cuh states: it is
-// another way than that of ptxmma.quantised. The argument is the number of sizes for each combination.
+// independent of ptxmma.quantised. The argument is the number of sizes for each combination.
 #include <cstring>
 #include <random>
 

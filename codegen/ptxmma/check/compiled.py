@@ -101,7 +101,7 @@ def of_database(path: str) -> dict[Path, Compilation]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no compilation database; the message begins with its path and the place.
+        ValueError: it is not a compilation database; the message begins with its path and the place.
     """
     compilations = {}
     for number, entry in enumerate(_entries(path)):

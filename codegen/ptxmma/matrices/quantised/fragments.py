@@ -46,7 +46,7 @@ def permute(codes: AnyArray, element: str, instruction: Instruction | str, opera
         ``uint32`` (..., tiles, steps, threads, 4), a torch tensor if ``codes`` is one.
 
     Raises:
-        ValueError: another shape or dtype, no conversion between the types, or an operand that is no fragment or whose elements do not
+        ValueError: another shape or dtype, no conversion between the types, or an operand that is not a fragment or whose elements do not
             fill 16 bytes.
     """
     fragment = _Fragment(element, instruction, operand)
@@ -101,8 +101,8 @@ def permute_groups(values: AnyArray, instruction: Instruction | str, operand: st
         integers of 16, as ``spread_halves`` of ``ptxmma/cuda/dequantise.cuh`` reads them.
 
     Raises:
-        ValueError: another shape or dtype, or an operand that is no fragment, or one whose registers are not of one or two rows (columns)
-            in turn.
+        ValueError: another shape or dtype, or an operand that is not a fragment, or one whose registers are not of one or two rows
+            (columns) in turn.
     """
     lines = _Lines(_operand(instruction, operand))
     array = _matrix(values, "values", "M, groups" if lines.axis else "groups, N")
