@@ -781,14 +781,11 @@ console.log(JSON.stringify([named(table, "a", "b"), ordered, first, new Pile([1,
 
 
 def test_words_mean_the_instructions_of_the_library(ask: Ask) -> None:
-    """Every question of ``questions.yaml`` but for names that only the evidence has: machine instructions, atoms without layouts."""
-    words = [text for text in QUESTIONS["instructions"] if not re.match(r"[A-Z]+MMA\.|(?:LDSM|STSM|MOVM)\.|SM(?:75|90)_U|SM100_", text)]
-    assert len(words) > 200
-    several = [text for text in QUESTIONS["several"] if not text.startswith("SM100_")]
-    answers = iter(ask([{"ask": "resolve", "texts": texts} for texts in (words, several, [*QUESTIONS["none"]])]))
-    assert dict(zip(words, next(answers), strict=True)) == {text: [QUESTIONS["instructions"][text]] for text in words}
+    words, several = QUESTIONS["instructions"], QUESTIONS["several"]
+    answers = iter(ask([{"ask": "resolve", "texts": texts} for texts in ([*words], [*several], [*QUESTIONS["none"]])]))
+    assert dict(zip(words, next(answers), strict=True)) == {text: [canonical] for text, canonical in words.items()}
     for text, found in zip(several, next(answers), strict=True):
-        assert (len(found) > 1) == (QUESTIONS["several"][text] != ["n"]), text  # of instructions that differ in N alone there is one
+        assert (len(found) > 1) == (several[text] != ["n"]), text  # of instructions that differ in N alone there is one
     assert not any(next(answers))
 
 

@@ -46,6 +46,16 @@ def definitions(peers: Witness) -> dict[str, tuple[str, ...]]:
     return {instruction: tuple(atoms) for instruction, atoms in agree.items()}
 
 
+def aliases(atoms: Witness, chip: Witness) -> dict[str, list[str]]:
+    """The names that an instruction has elsewhere: of CuTe's atoms that lay nothing out, and of the one machine instruction it became."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for line in atoms.of(witnesses.Named):
+        names[line.instruction] += line.atoms
+    for ran in chip.of(Executed):
+        names[ran.instruction] += [code.removeprefix("1 ") for code in ran.machine if code.startswith("1 ")]
+    return names
+
+
 def summary(catalog: Catalog, every: Mapping[str, Witness]) -> Summary:
     """The evidence of each instruction, layout and erratum of a catalog."""
     assembler, chip, peers = (every[name] for name in (witnesses.ASSEMBLER, witnesses.SILICON, witnesses.PEERS))

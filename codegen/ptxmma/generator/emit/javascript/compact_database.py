@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 from ptxmma.catalog import layouts
 from ptxmma.catalog.citations import renumbered
 from ptxmma.catalog.conversion.exchanges import TEXTS
-from ptxmma.catalog.evidence.witnesses import PEERS
+from ptxmma.catalog.evidence.witnesses import ATOMS, PEERS, SILICON
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names.cplusplus import header, type_qualifiers
 from ptxmma.catalog.names.links import first_matrix
@@ -36,7 +36,7 @@ from ptxmma.generator.emit.javascript.shortening import (
     template,
     without_empty,
 )
-from ptxmma.generator.proven import attached, definitions
+from ptxmma.generator.proven import aliases, attached, definitions
 from ptxmma.matrices.pictures import colour
 from ptxmma.model import Form, Hint, InstructionSet, Preference, Qualifier, Spec, Version, formula
 
@@ -53,7 +53,14 @@ def texts(catalog: Catalog) -> tuple[str, str]:
     """The database as JavaScript: on lines that people can read; and packed, without the titles that the page does not show."""
     data = _data(catalog)
     shown = data | {"instructions": {name: column for name, column in data["instructions"].items() if name != "titles"}}
-    return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(shown).decode())
+    by_kind = sorted(shown.items(), key=lambda item: _share_of_digits(item[1]), reverse=True)
+    return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(dict(by_kind)).decode())
+
+
+def _share_of_digits(value: Any) -> float:
+    """The part of a table that is numbers.  Tables of numbers first and texts last, beside the script, compress best."""
+    text = msgspec.json.encode(value).decode()
+    return sum(map(str.isdigit, text)) / len(text)
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
@@ -89,7 +96,7 @@ class _Rows:
         self._catalog = catalog
         names = (
             "qualifiers", "hints", "names", "values", "remarks", "parameters", "subjects", "roles", "operand_types", "operands", "lists",
-            "calls", "accepted", "headers", "peers", "granularities", "places", "patterns",
+            "calls", "accepted", "headers", "peers", "aliases", "granularities", "places", "patterns",
         )  # fmt: skip
         self._layouts = [*catalog.database.layout]
         self._numbers: dict[tuple[int, ...], int] = {}
@@ -97,7 +104,9 @@ class _Rows:
         self._acceptances: dict[tuple[tuple[str, Version], ...], list[Any]] = {}
         self._registers = ["", *(register.name for register in catalog.database.spec.types.registers)]
         self._targets = {target.name: number for number, target in enumerate(catalog.database.spec.targets)}
-        self._definitions = definitions(attached(catalog.database)[PEERS])
+        witnesses = attached(catalog.database)
+        self._definitions = definitions(witnesses[PEERS])
+        self._aliases = aliases(witnesses[ATOMS], witnesses[SILICON])
         self.shared = {name: Interned() for name in names}
         self.shared["operand_types"].number("")  # an operand without elements has type 0
 
@@ -136,7 +145,8 @@ class _Rows:
             "calls": self._call(group),
             "accepted": self._accepted(last),
             "headers": template(header(last), _types(last)),
-            "peers": self._alike(group),
+            "peers": self._named(group, self._definitions),
+            "aliases": self._named(group, self._aliases),
         }
         if last.sparse:
             shared["patterns"] = self._pattern(last)
@@ -153,26 +163,18 @@ class _Rows:
             self._calls[key] = ";".join(forms)
         return self._calls[key]
 
-    def _alike(self, group: Sequence[Instruction]) -> list[str]:
-        """Definitions of other projects with the same layouts, with ``{n}`` for the extent that ranges and ``{atype}`` for that type.
-
-        Raises:
-            ValueError: another number has other definitions.
-        """
+    def _named(self, group: Sequence[Instruction], names_of: Mapping[str, Sequence[str]]) -> list[str]:
+        """The names elsewhere of all instructions of a group, with ``{n}`` for the extent that ranges and ``{atype}`` for that type."""
         ranging = next(iter(group[-1].variant.ranging), "")
 
         def names(instruction: Instruction) -> list[str]:
             types = _types(instruction)
-            peers = [template(peer, types) for peer in self._definitions.get(instruction.canonical, ())]
-            if not ranging:
-                return peers
-            number = re.compile(rf"(?<=x){instruction.extents[ranging]}(?=x)")
-            return [number.sub(f"{{{ranging}}}", peer) for peer in peers]
+            number = rf"(?<=[bx]){instruction.extents[ranging]}(?=x)" if ranging else "(?!)"
+            parts = (re.split(number, name) for name in names_of.get(instruction.canonical, ()))
+            return [f"{{{ranging}}}".join(template(part, types) for part in each) for each in parts]
 
-        known = {tuple(names(instruction)) for instruction in group}
-        if len(known) > 1:
-            raise ValueError(f"{group[-1].canonical}: other numbers of {ranging} have other definitions in {known}")
-        return list(known.pop())
+        first, *others = map(names, group)
+        return [name for name in first if all(name in each for each in others)]
 
     def _accepted(self, instruction: Instruction) -> list[Any]:
         """The first version, the targets, and versions of targets that differ.

@@ -163,6 +163,7 @@ export interface InstructionSet {
   accepted: string;
   headers: string;
   peers: string;
+  aliases: string;
   patterns?: string;
 }
 
@@ -183,6 +184,8 @@ export interface InstructionGroup {
   accepted: Record<string, string>;
   header: string;
   peers: string[];
+  /** Its names elsewhere: atoms of CuTe that lay nothing out, and the machine instruction that it became. */
+  aliases: string[];
   pattern: SparsityPattern | null;
 }
 
@@ -594,6 +597,7 @@ export interface DatabaseTables {
   accepted: [since: string, targets: string, others?: Record<string, string>][];
   headers: string[];
   peers: string[][];
+  aliases: string[][];
   granularities: Omit<SparsityPattern, "places" | "legal" | "contributors">[];
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];

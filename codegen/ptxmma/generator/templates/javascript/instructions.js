@@ -15,7 +15,7 @@ import { filled, numbersOf, recordsByColumn, recordsOf } from "./short_texts.js"
 /** @typedef {Record<string, number>} Numbers */
 
 /** The numbers that an instruction has for each of its groups. */
-const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "patterns"]);
+const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "aliases", "patterns"]);
 const operandRoles = recordsOf(database.roles);
 const registerNames = ["", ...Object.keys(database.registers)];
 const operandRecords = recordsByColumn(database.operands);
@@ -110,6 +110,9 @@ function madeGroup(entry, form, range, templates, row) {
     },
     get peers() {
       return database.peers[row.peers].map((peer) => filled(peer, templates));
+    },
+    get aliases() {
+      return database.aliases[row.aliases].map((name) => filled(name, templates));
     },
     pattern: row.patterns === undefined ? null : sparsityPattern(row.patterns),
   };

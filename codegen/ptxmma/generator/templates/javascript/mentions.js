@@ -1,4 +1,4 @@
-/** The instructions that a text names: by a spelling in PTX or inline asm, a function of the C++ headers, or an atom of CuTe. */
+/** The instructions that a text names: by a spelling in PTX or inline asm, a function of the C++ headers, an atom of CuTe or a machine instruction. */
 
 import { instructionSets } from "./instruction_sets.js";
 import { instructionGroups, instructionOf } from "./instructions.js";
@@ -8,6 +8,9 @@ import { instructionMeant } from "./spellings.js";
 
 /** A type of the typed front: `mma<shape<16, 8, 16>, f32, f16, f16, f32>`. */
 const FRONT = /(\w+)\s*<\s*(?:ptxmma::)?shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>([\w\s:,]*)>/g;
+
+/** A machine instruction with at least one modifier, or a matrix instruction without. */
+const MACHINE = /^(?:[A-Z]+MMA|[A-Z]+(?:\.[A-Z0-9x]+)+)$/;
 
 /**
  * The instructions that a text names; several where an atom leaves something open.
@@ -24,7 +27,24 @@ export function mentioned(text) {
     const instruction = byIdentifier(word);
     if (instruction) return [instruction];
   }
-  return byAtom(joined);
+  const name = text.trim();
+  const found = byAtom(joined);
+  if (found.length || !MACHINE.test(name)) return found;
+  const whole = withName((each) => each === name);
+  return whole.length ? whole : withName((each) => each.startsWith(`${name}.`));
+}
+
+/**
+ * The instructions with a name elsewhere that passes a test.
+ * @param {(name: string) => boolean} test
+ * @returns {Instruction[]}
+ */
+function withName(test) {
+  return instructionGroups().flatMap((group) => {
+    const names = [...group.peers, ...group.aliases];
+    const numbers = names.length ? group.numbers : [];
+    return numbers.filter((number) => names.some((name) => test(name.replaceAll(`{${group.extent}}`, String(number))))).map((number) => instructionOf(group, number));
+  });
 }
 
 /**
@@ -48,18 +68,13 @@ function byIdentifier(word) {
 function byAtom(text) {
   for (const tokens of [atomTokens(text), atomTokens(text.split("<")[0])]) {
     if (tokens.size < 2 || ![...tokens].some((token) => /^sm\d+$/.test(token))) continue;
-    /** @type {Instruction[][]} */
-    const [whole, parts] = [[], []];
-    for (const group of instructionGroups()) {
-      for (const number of group.peers.length ? group.numbers : []) {
-        for (const peer of group.peers) {
-          const theirs = atomTokens(peer.replaceAll(`{${group.extent}}`, String(number)));
-          if ([...tokens].every((token) => theirs.has(token))) (theirs.size === tokens.size ? whole : parts).push(instructionOf(group, number));
-        }
-      }
-    }
-    const found = whole.length ? whole : parts;
-    if (found.length) return [...new Set(found)];
+    const holds = (/** @type {string} */ name, exactly = false) => {
+      const theirs = atomTokens(name);
+      return [...tokens].every((token) => theirs.has(token)) && (!exactly || theirs.size === tokens.size);
+    };
+    const whole = withName((name) => holds(name, true));
+    const found = whole.length ? whole : withName((name) => holds(name));
+    if (found.length) return found;
   }
   return [];
 }
