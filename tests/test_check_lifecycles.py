@@ -43,8 +43,12 @@ class Kernel(NamedTuple):
 
 _LOADED = (_LOAD, _WAIT_LOADS, _USE)
 _ONE_WARP = (_WARP, "@%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ)
+_COUNTED_WARP = (_COUNT, *_ONE_WARP)
 _COMPUTED = (_PRODUCT, _COMMIT, _POLL)
 _AGAIN = (_PRODUCT, _COMMIT, _POLL.replace("poll", "again"))
+_AGAIN_ONE_WARP = "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5, %r13, 0;"
+_ISSUER = "@%p3 bra load; elect.sync %r14|%p6, -1; @!%p6 bra on1;"
+_BY_OTHERS = ("bra on1; load:", _POLL, *_LOADED, "on1: bar.sync 0; setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done:")
 _WRITE = "st.shared.b32 [slot+4], %r0;"
 #: One fault of order, or of columns, each.
 KERNELS = {
@@ -56,20 +60,8 @@ KERNELS = {
     ),
     "an early return of the warp that allocated": Kernel(
         "tensor-memory-kept",
-        (_COUNT, _WARP, "@%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ, "@%p2 bra done;", *_LOADED, "@%p3 bra done;", _FREE, "done:"),
-        (
-            _COUNT,
-            _WARP,
-            "@%p3 bra on;",
-            _ALLOC,
-            "on: bar.sync 0;",
-            _READ,
-            "@%p2 bra free;",
-            *_LOADED,
-            "free: @%p3 bra done;",
-            _FREE,
-            "done:",
-        ),
+        (*_COUNTED_WARP, "@%p2 bra done;", *_LOADED, "bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+        (*_COUNTED_WARP, "@%p2 bra free;", *_LOADED, "free: bar.sync 0; @%p3 bra done;", _FREE, "done:"),
     ),
     "freed on one of two branches": Kernel(
         "tensor-memory-kept",
@@ -130,6 +122,21 @@ KERNELS = {
     "freed before the commit": Kernel("freed-in-use", (_ALLOC, _READ, _PRODUCT, _FREE, _COMMIT, _POLL), (_ALLOC, _READ, *_COMPUTED, _FREE)),
     "freed before the product is waited for": Kernel(
         "freed-in-use", (_ALLOC, _READ, _PRODUCT, _COMMIT, _FREE, _POLL), (_ALLOC, _READ, *_COMPUTED, _FREE)
+    ),
+    "freed before other warps have loaded": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, *_LOADED, "@%p3 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+    ),
+    "freed before other warps have stored": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, "bar.sync 0;", _STORE, _WAIT_STORES, "bar.warp.sync -1; @%p3 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, _STORE, _WAIT_STORES, "bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+    ),
+    "committed before the product, in another warp": Kernel(
+        "untracked-product",
+        (*_ONE_WARP, _ISSUER, _COMMIT, _PRODUCT, *_BY_OTHERS),
+        (*_ONE_WARP, _ISSUER, _PRODUCT, _COMMIT, *_BY_OTHERS),
     ),
     "loaded before the commit": Kernel(
         "untracked-product", (_ALLOC, _READ, _PRODUCT, *_LOADED, _COMMIT, _POLL, _FREE), (_ALLOC, _READ, *_COMPUTED, *_LOADED, _FREE)
@@ -207,10 +214,13 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
     "lines",
     [
         # The warp that allocates frees: the same comparison, once more, or another warp.
-        (*_ONE_WARP, *_LOADED, "@%p3 bra done;", _FREE, "done:"),
-        (*_ONE_WARP, *_LOADED, "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5, %r13, 0; @!%p5 bra done;", _FREE, "done:"),
-        (*_ONE_WARP, *_LOADED, "setp.ne.u32 %p5, %r10, 2; @%p5 bra done;", _FREE, "done:"),
-        (*_ONE_WARP, "setp.ne.u32 %p5, %r10, 1; @%p5 bra part;", *_LOADED, "ret; part: @%p3 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "bar.sync 0;", _AGAIN_ONE_WARP, "@!%p5 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, *_LOADED, "bar.sync 0; setp.ne.u32 %p5, %r10, 2; @%p5 bra done;", _FREE, "done:"),
+        (*_ONE_WARP, "setp.ne.u32 %p5, %r10, 1; @%p5 bra part;", *_LOADED, "part: bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+        # An arrival tells it, or the thread that has loaded frees.
+        (*_ONE_WARP, *_LOADED, "@%p3 bra told;", _POLL, _FREE, "ret; told: mbarrier.arrive.shared.b64 _, [bar];"),
+        (*_ONE_WARP, "@%p3 bra done;", *_LOADED, _FREE, "done:"),
         # What threads return early is not known to be the warp that frees.
         (_ALLOC, _READ, "ld.shared.u32 %r12, [slot+4]; setp.eq.u32 %p5, %r12, 0; @%p5 ret;", *_LOADED, _FREE),
         # One warp frees what another one allocates in the next round.
@@ -220,7 +230,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
             _NEXT,
         ),
         # Predicates instead of branches.
-        (_WARP, f"@!%p3 {_ALLOC}", "bar.sync 0;", _READ, *_LOADED, f"@!%p3 {_FREE}"),
+        (_WARP, f"@!%p3 {_ALLOC}", "bar.sync 0;", _READ, *_LOADED, "bar.sync 0;", f"@!%p3 {_FREE}"),
         # The elected thread issues and commits.
         (_ALLOC, _READ, "elect.sync %r14|%p6, 0xffffffff; @!%p6 bra on;", _PRODUCT, _COMMIT, "on:", _POLL, *_LOADED, _FREE),
         (_ALLOC, _READ, f"elect.sync %r14|%p6, -1; @%p6 {_PRODUCT} elect.sync %r15|%p7, -1; @%p7 {_COMMIT}", _POLL, *_LOADED, _FREE),
@@ -253,7 +263,7 @@ def test_what_is_right_is_passed(lines: tuple[str, ...]) -> None:
 
 _BROADCAST = "mov.u32 %r9, %tid.x; shr.u32 %r12, %r9, 5; shfl.sync.idx.b32 %r10, %r12, 0, 31, -1; setp.ne.b32 %p3, %r10, 0;"
 _BY_INDEX = "mov.u32 %r9, %tid.x; setp.gt.u32 %p3, %r9, 31;"
-_LATER = "setp.ge.u32 %p5, %r9, 32; @%p5 bra done;"
+_LATER = "bar.sync 0; setp.ge.u32 %p5, %r9, 32; @%p5 bra done;"
 
 
 @pytest.mark.parametrize("warp", [_WARP, _BROADCAST, _BY_INDEX])
@@ -293,7 +303,7 @@ def test_what_is_wrong_on_every_path_needs_no_condition() -> None:
 def test_dimensions_are_values_of_their_own() -> None:
     """The block returns early, whichever warp allocates: %ctaid.x says nothing of %tid.x."""
     early = "mov.u32 %r12, %ctaid.x; setp.gt.u32 %p5, %r12, 7; @%p5 ret;"
-    assert rules(*_ONE_WARP, early, *_LOADED, "@%p3 bra done;", _FREE, "done:") == ["tensor-memory-kept"]
+    assert rules(*_ONE_WARP, early, *_LOADED, "bar.sync 0; @%p3 bra done;", _FREE, "done:") == ["tensor-memory-kept"]
 
 
 def test_only_whole_kernels_are_followed() -> None:

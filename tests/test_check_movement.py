@@ -163,3 +163,23 @@ def test_targets_and_versions(line: str, target: str, version: str, rule: str) -
 )
 def test_modifiers_of_other_instructions_are_ignored_as_assemblers_do(line: str, rules: list[str]) -> None:
     assert _rules(line) == rules
+
+
+@pytest.mark.parametrize(
+    ("made", "rules"),
+    [
+        ("mov.b64 %rd1, map; cvta.param.u64 %rd0, %rd1;", []),
+        ("mov.b64 %rd1, map; add.u64 %rd0, %rd1, 128;", ["state-space"]),
+        ("mov.b64 %rd1, map; mov.b64 %rd0, %rd1; @%p0 mov.b64 %rd0, %rd2;", []),  # it may be another address
+        ("mov.u64 %rd2, copy; cvta.local.u64 %rd1, %rd2; add.u64 %rd0, %rd1, 128;", ["state-space"]),
+        ("mov.u64 %rd2, copy; cvta.const.u64 %rd0, %rd2;", []),
+        ("ld.param.u64 %rd1, [pointer]; cvta.to.global.u64 %rd0, %rd1;", []),
+        ("ld.local.u64 %rd0, [copy];", []),
+        ("add.u64 %rd0, %rd0, 128;", []),
+    ],
+)
+def test_a_tensor_map_lies_where_copies_may_read_it(made: str, rules: list[str]) -> None:
+    copy = "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd0, {%r1, %r2}];"
+    text = _KERNEL.format(line=f".local .align 128 .b8 copy[256];\n{made}\n{copy}", target="sm_90a", version="8.7")
+    text = text.replace("kernel()", "kernel(.param .align 128 .b8 map[128], .param .u64 pointer)")
+    assert [finding.rule for finding in check(text) if finding.severity == "warning"] == rules

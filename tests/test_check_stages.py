@@ -13,6 +13,13 @@ _FREE = "free: mbarrier.try_wait.parity.shared.b64 %p2, [bars+8], %r6; @!%p2 bra
 _OWN = "own: mbarrier.try_wait.parity.shared.b64 %p2, [bars], %r14; @!%p2 bra own; xor.b32 %r14, %r14, 1;"
 _EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;"
 _COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bars];"
+_PRODUCTS = (
+    "wgmma.fence.sync.aligned;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;",
+    "wgmma.commit_group.sync.aligned;",
+)
+_WAIT = "wgmma.wait_group.sync.aligned 0;"
+_OTHERS = "setp.gt.u32 %p1, %r2, 127;"
 _LEADER = "and.b32 %r9, %r2, 31; setp.eq.u32 %p4, %r9, 0; @%p4 "
 
 
@@ -22,7 +29,7 @@ def ring(
     read: tuple[str, ...] = (_ARRIVE, _PARITY),
     fill: tuple[str, ...] = (_FREE, _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"),
     waited: str = "%r4",
-    others: str = "setp.gt.u32 %p1, %r2, 127;",
+    others: str = _OTHERS,
 ) -> list[str]:
     """The rules that a kernel breaks: 128 threads read what thread 128 copies, in as many rounds as a parameter says."""
     lines = (
@@ -49,6 +56,19 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(rule: tuple[str, Rule]) -> 
 
 def test_a_right_ring_breaks_no_rule() -> None:
     assert ring() == []
+
+
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        ((*_PRODUCTS, _WAIT, _ARRIVE), []),
+        ((*_PRODUCTS, _ARRIVE, _WAIT), ["refilled-stage"]),
+        ((*_PRODUCTS, _ARRIVE.replace("bars+8", "%r2"), _WAIT), []),  # it may be on another mbarrier
+        ((*_PRODUCTS, "wgmma.wait_group.sync.aligned 1;", _ARRIVE, _WAIT), []),  # the stage of the round before may be meant
+    ],
+)
+def test_a_stage_is_free_after_the_products_that_read_it(read: tuple[str, ...], found: list[str]) -> None:
+    assert ring(read=(*read, _PARITY), others=f".reg .f32 %f<4>; {_OTHERS}") == found
 
 
 @pytest.mark.parametrize(

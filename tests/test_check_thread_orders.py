@@ -40,53 +40,67 @@ _SENT, _OTHER = (_STORE, _FENCE, _OUT, "cp.async.bulk.commit_group;"), _OUT.repl
 _READ_ALL, _SENT_OTHER = "cp.async.bulk.wait_group.read 0;", (_STORE, _FENCE, _OTHER, "cp.async.bulk.commit_group;")
 _ENTERED = "mov.u32 %r12, tile; mapa.shared::cluster.u32 %r11, %r12, 1;"
 _THERE = "st.shared::cluster.b32 [%r11], %r0;"
+_LOADED_AGAIN = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];"
 _READ_FIRST = "cp.async.bulk.wait_group.read 1;"
 #: A rule whose findings are notes.
 _NOTE = "unfinished-copy"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
 KERNELS = {
-    "a read without a wait": ("unwaited-copy", (_COPY, _COMMIT, _READ, _WAIT), (_COPY, _COMMIT, _WAIT, _READ)),
+    "a read without a wait": ("unwaited-copy", (_COPY, _COMMIT, _READ, _WAIT), (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _READ)),
     "copies that may run, without a wait": (
         "unwaited-copy",
         (_COUNT, *_WANTED, "@%p2 bra on;", _COMMIT, _READ, "on:"),
-        (_COUNT, *_WANTED, "@%p2 bra on;", _COMMIT, _WAIT, _READ, "on:"),
+        (_COUNT, *_WANTED, "@%p2 bra on;", _COMMIT, _WAIT, "bar.sync 0;", _READ, "on:"),
     ),
     "copies that may run, in no group": (
         "unwaited-copy",
         (_COUNT, *_WANTED, "@%p2 bra on;", _WAIT, _READ, "on:"),
-        (_COUNT, *_WANTED, _COMMIT, "@%p2 bra on;", _WAIT, _READ, "on:"),
+        (_COUNT, *_WANTED, _COMMIT, "@%p2 bra on;", _WAIT, "bar.sync 0;", _READ, "on:"),
     ),
     "copies that may run, and a wait that lets them go on": (
         "unwaited-copy",
         (_COUNT, *_WANTED, _COMMIT, "@%p2 bra on;", "cp.async.wait_group 1;", _READ, "on:"),
-        (_COUNT, *_WANTED, _COMMIT, "setp.gt.u32 %p4, %r8, 7; @!%p4 bra on;", _WAIT, "on:", _READ),  # who copies may be who waits
+        (
+            _COUNT,
+            *_WANTED,
+            _COMMIT,
+            "setp.gt.u32 %p4, %r8, 7; @!%p4 bra on;",
+            _WAIT,
+            "on: bar.sync 0;",
+            _READ,
+        ),  # who copies may be who waits
     ),
     "a wait on one path": (
         "unwaited-copy",
-        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "on:", _READ),
-        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "bra read; on: cp.async.wait_all; read:", _READ),
+        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "on: bar.sync 0;", _READ),
+        (_COUNT, _COPY, _COMMIT, "@%p2 bra on;", _WAIT, "bra read; on: cp.async.wait_all; read: bar.sync 0;", _READ),
     ),
     "a wait that lets both groups go on": (
         "unwaited-copy",
         (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 2;", _READ),
-        (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 1;", _READ),
+        (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 1; bar.sync 0;", _READ),
     ),
     "a wait that covers an empty group alone": (
         "unwaited-copy",
-        (_COMMIT, _COPY, _COMMIT, "cp.async.wait_group 1;", _READ),
-        (_COPY, _COMMIT, _COMMIT, "cp.async.wait_group 1;", _READ),
+        (_COMMIT, _COPY, _COMMIT, "cp.async.wait_group 1; bar.sync 0;", _READ),
+        (_COPY, _COMMIT, _COMMIT, "cp.async.wait_group 1; bar.sync 0;", _READ),
     ),
     "a wait in a loop that is too weak at first": (
         "unwaited-copy",
         (_COUNT, _COPY, _COMMIT, "loop:", "cp.async.wait_group 1;", _READ, "@%p2 bra loop;"),
-        (_COUNT, _COPY, _COMMIT, "loop:", _WAIT, _READ, "@%p2 bra loop;"),
+        (_COUNT, _COPY, _COMMIT, "loop:", _WAIT, "bar.sync 0;", _READ, "@%p2 bra loop;"),
     ),
     "a loop to which every thread comes, as a branch says twice": (
         "unwaited-copy",
         (*_TWICE, "loop:", _READ, "@%p2 bra loop;"),
-        (*_TWICE, _WAIT, "loop:", _READ, "@%p2 bra loop;"),
+        (*_TWICE, _WAIT, "bar.sync 0; loop:", _READ, "@%p2 bra loop;"),
     ),
-    "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all;", _READ)),
+    "a read of what other threads copy": (
+        "unwaited-copy",
+        (_COPY, _COMMIT, "bar.sync 0;", _WAIT, _READ),
+        (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _READ),
+    ),
+    "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all; bar.sync 0;", _READ)),
     "a product without a fence on one path": (
         "missing-proxy-fence",
         (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "on: bar.sync 0;", _WGMMA, _DONE),
@@ -159,6 +173,11 @@ KERNELS = {
         (*_SENT[:3], _READ_ALL, *_SENT, _READ_ALL),
         (*_SENT, _READ_ALL, *_SENT, _READ_ALL),
     ),
+    "a load into a source that a copy may still read": (
+        "reused-source",
+        (*_SENT, _LOADED_AGAIN, _READ_ALL),
+        (*_SENT, _READ_ALL, _LOADED_AGAIN),
+    ),
     "a bulk copy that belongs to no group": ("unfinished-copy", (*_SENT[:3], _READ_ALL, "ret;"), (*_SENT, _READ_ALL, "ret;")),
     "a bulk copy that is waited for on one path": (
         "unfinished-copy",
@@ -220,7 +239,7 @@ def rules(*lines: str) -> list[str]:
     ended = ("cp.async.bulk.commit_group;", _READ_ALL) if any("bulk_group" in line for line in lines) else ()
     return [
         each.rule
-        for each in check(_HEAD + "\n".join((*lines, *used, *ended, _READ, "ret;", "}", "")))
+        for each in check(_HEAD + "\n".join((*lines, *used, *ended, "bar.sync 0;", _READ, "ret;", "}", "")))
         if each.severity != "note" or each.rule == _NOTE
     ]
 
@@ -246,7 +265,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
     "lines",
     [
         (_COPY, _COMMIT, _STORE, _READ),  # the read may be of what was stored
-        (_COPY, _COMMIT, _WAIT, _COPY, _COMMIT, _READ),  # the next stage is copied meanwhile
+        (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _COPY, _COMMIT, _READ),  # the next stage is copied meanwhile
         (_COPY, "cp.async.mbarrier.arrive.shared.b64 [tile];", _READ),
         (_FIRST, f"@!%p3 {_INIT}", f"@!%p3 {_ARRIVE}"),  # the same thread
         (_ARRIVE,),  # another kernel may have initialised it
@@ -271,13 +290,16 @@ def test_where_nothing_is_known(lines: tuple[str, ...]) -> None:
     assert rules(*lines) == []
 
 
-def test_a_fence_after_the_barrier_is_a_note() -> None:
-    late = (_FIRST, _MATRIX, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, _SENT[3], _READ_ALL, "on: ret;")
-    early = (_FIRST, _MATRIX, _FENCE, "bar.sync 0;", "@%p3 bra on;", _OUT, _SENT[3], _READ_ALL, "on: ret;")
+@pytest.mark.parametrize("stored", [_MATRIX, _STORE])
+def test_a_fence_after_the_barrier_is_a_note(stored: str) -> None:
+    late = (_FIRST, stored, "bar.sync 0;", "@%p3 bra on;", _FENCE, _OUT, _SENT[3], _READ_ALL, "on: ret;")
+    early = (_FIRST, stored, _FENCE, "bar.sync 0;", "@%p3 bra on;", _OUT, _SENT[3], _READ_ALL, "on: ret;")
+    alone = (_FIRST, f"@!%p3 {_STORE}", *late[2:])
     found = [
-        [each for each in check(_HEAD + "\n".join((*lines, "}", ""))) if each.rule == "missing-proxy-fence"] for lines in (late, early)
+        [each for each in check(_HEAD + "\n".join((*lines, "}", ""))) if each.rule == "missing-proxy-fence"]
+        for lines in (late, early, alone)
     ]
-    assert [[each.severity for each in each_kernel] for each_kernel in found] == [["note"], []]
+    assert [[each.severity for each in each_kernel] for each_kernel in found] == [["note"], [], []]
 
 
 def test_a_finding_names_the_path() -> None:

@@ -1,7 +1,8 @@
-"""Addresses that are not aligned as an instruction needs it, where the text shows their lowest bits.
+"""Addresses that are not aligned as an instruction needs it, where the text shows their lowest bits; and tensor maps elsewhere.
 
 An address is often a sum: of a variable, whose lowest bits its alignment clears, of multiples of a power of two, and of constants.  A bit
-that is set below the alignment is a fault wherever the rest of the sum comes from.
+that is set below the alignment is a fault wherever the rest of the sum comes from.  A tensor map lies in parameter, constant or global
+memory: the address of a copy in local memory is a fault, and so is a parameter's without ``cvta.param``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
 
+_TENSOR_MAP = "tensormap"
+#: Instructions through which an address stays one of the same memory.
+_COPIED = (b"mov.", b"add.", b"cvta.to.")
+
 
 class Alignment:
     """Judges addresses in registers by a database, and remembers which operands are addresses."""
@@ -44,11 +49,38 @@ class Alignment:
         addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
         for statement, place, text in bits.doubts(lambda known: _doubts(addressed, known)):
             yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
+        for statement, operands in addressed:
+            for place, operand in operands:
+                base = _BASE.match(statement.operands[place])
+                text = _misplaced(function, base[1]) if operand.kind == _TENSOR_MAP and base is not None else ""
+                if text:
+                    text += f" (PTX ISA {operand.source})"
+                    yield Remark(function.operand(statement, place), "warning", "state-space", text), statement.opcode
 
     def _aligned_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
         """The operands of an opcode that are addresses with an alignment, with their places, by the number of operands."""
         instruction = self._catalog.meaning(spelling_of(opcode))
         return operands_by_count(instruction, lambda operand: operand.alignment > 1) if instruction is not None else {}
+
+
+def _misplaced(function: Function, register: bytes) -> str:
+    """The fault in a register as the generic address of a tensor map, if the text shows from where it comes; otherwise empty."""
+    name, seen = register, set[bytes]()
+    while name not in seen:
+        seen.add(name)
+        writes = function.predicates.writes(name)
+        if len(writes) != 1:
+            break
+        opcode, _, operands, _ = writes[0]
+        if opcode.startswith(b"cvta.local"):
+            return "the tensor map is in local memory: of a const __grid_constant__ parameter the compiler makes no copy"
+        if not opcode.startswith(_COPIED):
+            return ""
+        name = operands.partition(b",")[0].strip()
+    variable = function.registers.variable(name)
+    if name != register and variable is not None and variable.space == "param":
+        return "the register has the address of a parameter in its own space: cvta.param makes the generic address of it"
+    return ""
 
 
 def _doubts(addressed: Sequence[tuple[Statement, Sequence[tuple[int, Operand]]]], known: KnownBits) -> Iterator[tuple[Statement, int, str]]:

@@ -62,6 +62,7 @@ _PREDICATE = re.compile(rb"(@!?[\w$%]+\s+)?\Z")
 _PARTED = re.compile(rb"[\w$]:[\s{]|[\s;}](?:bra|brx|ret|exit|trap|call)\b")
 #: Bytes before an instruction in which its predicate is.
 _NEAR = 64
+_FIRST_PLACE = re.compile(rb"[^\[\]]*\[([^\[\]{]*)\]()")
 _LAST_PLACE = re.compile(rb"\[([^\[\]]*)\](?:\s*,\s*([\w$%]+))?[^\[\]]*\Z")
 
 
@@ -114,10 +115,11 @@ class Counterparts:
                     yield Remark(Token(use.opcode, use.offset), "warning", need.rule, message), use.opcode
 
 
-def uses_of(text: bytes, words: Iterable[str], addresses: Addresses) -> Iterator[Use]:
-    """The instructions of a text with some opcodes, on the objects that their last operands in brackets name."""
+def uses_of(text: bytes, words: Iterable[str], addresses: Addresses, *, first: bool = False) -> Iterator[Use]:
+    """The instructions of a text with some opcodes, on the objects that their last operands in brackets name, or their first."""
     for match in opcodes_of(text, {word.encode() for word in words}):
-        operands = _LAST_PLACE.search(text[match.end() : text.find(b";", match.end())])
+        written = text[match.end() : text.find(b";", match.end())]
+        operands = _FIRST_PLACE.match(written) if first else _LAST_PLACE.search(written)
         if operands is not None:
             yield Use(match.start(), match[0], addresses.place(operands[1], match.start()), operands[2] or b"")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.clusters import size_of
-from ptxmma.check.kernel_paths import has_modifier
+from ptxmma.check.kernel_paths import ALIGNED, has_modifier
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
@@ -65,8 +65,6 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: A modifier that says that threads execute an instruction together.
-_ALIGNED = b".aligned"
 _RANK_REGISTER = b"%cluster_ctarank"
 _OF_BLOCKS = re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: Thread blocks of a pair.
@@ -136,7 +134,7 @@ class Executions:
 
     def _uniform(self, opcode: bytes) -> Statement | None:
         """The fact that all threads of the largest scope execute an instruction together."""
-        instruction = self._catalog.meaning(spelling_of(opcode)) if _ALIGNED in opcode else None
+        instruction = self._catalog.meaning(spelling_of(opcode)) if ALIGNED in opcode else None
         facts = [fact for fact in instruction.uniform() if fact.over] if instruction is not None else []
         return max(facts, key=lambda fact: self._scopes[fact.over], default=None)
 
@@ -145,7 +143,7 @@ class Executions:
         text, warp = function.text, self._scopes["warp"]
         named = [issuer for issuer in self._once if any(word.encode() in text for word in issuer.instructions)]
         # A kernel of a single thread has no instruction of a warp, and does not ask which thread it is.
-        if not named or _ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
+        if not named or ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
             return
         count = thread_values.threads_of(text)
         for each in paths.executed_together:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: In place of an instruction: the end of the kernel.
 EXIT = b"exit"
+#: A modifier that says that threads execute an instruction together.
+ALIGNED = b".aligned"
 _ENDS = (b"ret", b"exit")
 #: Paths that differ at the start of a block: a kernel with more is not followed.
 _MOST_PATHS = 256
@@ -290,8 +292,13 @@ class KernelPaths:
         for steps in self._steps(machine, objects):
             if _may_go_wrong(machine, steps, self._takers, self.registers.threads):
                 ways = _deciding(steps, self.ways, self._rank)
-                found += _Walk(machine, steps, ways, self.registers, size, capacity).misuses()
+                found += _Walk(machine, steps, ways, self.registers, size, capacity, self._by_several).misuses()
         return found
+
+    def _by_several(self, at: Happening) -> bool:
+        """Return whether several threads come together to an instruction, in some launch."""
+        together = (each.threads for each in self.executed_together if each.offset == at.offset)
+        return ALIGNED in at.opcode or any(threads & (threads - 1) for threads in together)
 
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
@@ -450,6 +457,7 @@ class _Walk:
         predicates: the kernel's predicates.
         size: the size of the object that the instruction at a place makes or ends.
         capacity: the sum of the sizes of the objects that fit.
+        by_several: whether several threads execute an instruction.
     """
 
     def __init__(
@@ -460,9 +468,10 @@ class _Walk:
         predicates: Predicates,
         size: Callable[[int], int | None],
         capacity: int,
+        by_several: Callable[[Happening], bool],
     ) -> None:
         self._machine, self._steps, self._ways, self._predicates = machine, steps, ways, predicates
-        self._size, self._capacity = size, capacity
+        self._size, self._capacity, self._by_several = size, capacity, by_several
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
@@ -528,7 +537,7 @@ class _Walk:
         moved, wrong = path, set[str]()
         for transition in self._machine.counting(path.state, len(path.since), at):
             if not transition.to:
-                if (not transition.full or self._is_full(path, at)) and self._is_wrong(transition, path, at):
+                if self._counts(transition, path, at) and self._is_wrong(transition, path, at):
                     wrong.add(transition.rule)
                     if not transition.full:
                         moved = path._replace(state=self._machine.life.start, since=())  # the rest is followed as if it were fixed
@@ -542,13 +551,20 @@ class _Walk:
                 moved = path._replace(state=transition.to, since=since, changed=changed)
         if wrong and path.fault < 0:
             moved = moved._replace(fault=at.offset)
-        # Followed as if it were fixed, the instruction may be right in the next round: that does not count.
-        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong if path.fault != at.offset else ():
+        # Followed as if it were fixed, the instruction may be right in the next round: that does not count, nor that nothing has begun.
+        begun = path.since or path.fault >= 0 or path.state != self._machine.life.start or not self._machine.harmless
+        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong if path.fault != at.offset and begun else ():
             self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
         if moved.state in self._machine.left:
             return moved
         # Nothing can be wrong any more: only the threads count that come to later instructions.
         return _Path(moved.state, conditions=frozenset(each for each in moved.conditions if each.decided), certain=False, fault=moved.fault)
+
+    def _counts(self, transition: Transition, path: _Path, at: Happening) -> bool:
+        """Return whether the conditions under which a transition is wrong hold on a path."""
+        if transition.several and not self._by_several(path.since[-1]):
+            return False
+        return not transition.full or self._is_full(path, at)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""

@@ -32,9 +32,11 @@ _FREE_LARGE, _FREE_SMALL = _FREE.replace(" 32;", " 512;"), _FREE.replace(" 32;",
 
 RULES: Mapping[str, Rule] = {
     "freed-in-use": Rule(
-        "A thread frees tensor memory after its loads, stores and products are complete.",
-        "These operations are asynchronous. Another thread block may get the columns while they still read or write there.",
-        "Write tcgen05.wait::ld or tcgen05.wait::st, or wait for the mbarrier of tcgen05.commit, before tcgen05.dealloc.",
+        "A thread frees tensor memory after the loads, stores and products of all threads are complete.",
+        "These operations are asynchronous. Another thread block may get the columns while they still read or write there. Where one warp "
+        "frees what others use, these tell it that they have finished.",
+        "Write tcgen05.wait::ld or tcgen05.wait::st, or wait for the mbarrier of tcgen05.commit, before tcgen05.dealloc. Where other warps "
+        "have loaded or stored, execute a barrier of the thread block between their last access and tcgen05.dealloc.",
         examples.tensor_kernel(_ALLOC, _READ, _STORE, _FREE, _STORED),
         examples.tensor_kernel(_ALLOC, _READ, _STORE, _STORED, _FREE),
     ),
@@ -82,7 +84,9 @@ def of_kernel(
     """
     at = {each.start: each for each in statements}
     misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
-    yield from (each for each in misuses if not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at))
+    for each in misuses:
+        if each.at.opcode == EXIT or (not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)):
+            yield each
 
 
 #: Rules about loads: an instruction that reads what was loaded waits for the load.
@@ -125,7 +129,9 @@ def _that_may_meet(lifecycles: Sequence[Lifecycle], statements: Sequence[Stateme
     others = {_base(each) for each in statements if each.operands and each.operands[0].startswith(b"[")}
     if loads & others:
         return lifecycles
-    kept = ((life, tuple(each for each in life.transitions if each.rule not in _OF_CELLS)) for life in lifecycles)
+    kept = (
+        (life, tuple(each for each in life.transitions if each.rule not in _OF_CELLS or EXIT.decode() in each.on)) for life in lifecycles
+    )
     return [msgspec.structs.replace(life, transitions=transitions) for life, transitions in kept]
 
 

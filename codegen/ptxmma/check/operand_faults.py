@@ -79,9 +79,11 @@ RULES: Mapping[str, Rule] = {
         examples.MMA,
     ),
     "state-space": Rule(
-        "The variable of an address lies in the state space of the instruction.",
-        "The assembler refuses another variable, or the instruction reads other memory.",
-        "Name the variable's state space in the instruction, or copy the matrix to shared memory.",
+        "The variable of an address lies in the state space of the instruction, a tensor map in parameter, constant or global memory.",
+        "The assembler refuses another variable, or the instruction reads other memory. Of a parameter that is not __grid_constant__ the "
+        "compiler makes a copy in local memory.",
+        "Name the variable's state space in the instruction, or copy the matrix to shared memory. Take the address of a tensor map that is "
+        "a const __grid_constant__ parameter.",
         examples.LOAD.replace("tile", "weights"),
         examples.LOAD,
     ),

@@ -65,7 +65,7 @@ RULES: Mapping[str, Rule] = {
         "A kernel that loads the result of a tcgen05 product commits the product and waits for the mbarrier.",
         "tcgen05.mma is asynchronous, and only an mbarrier of tcgen05.commit says that it is complete. A load that does not wait may read "
         "what was in tensor memory before.",
-        "Write tcgen05.commit after the products, and wait for the phase of its mbarrier before the first load.",
+        "Write tcgen05.commit after the last product, in the same thread, and wait for the phase of its mbarrier before the first load.",
         examples.tensor_kernel(examples.TENSOR_PRODUCT, _LOADED, _WAITED),
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
     ),
@@ -163,7 +163,7 @@ class TensorKernels:
         reported = set[tuple[int, str]]()
         for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
             key = misuse.at.offset, misuse.wrong.rule
-            known = misuse.since[-1].opcode.startswith(lacking) if misuse.at.opcode != EXIT else not freed
+            known = misuse.since[-1].opcode.startswith(lacking) or (misuse.at.opcode == EXIT and not freed)
             if key not in reported and not known:
                 reported.add(key)
                 yield lifecycles.remark(function, misuse)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.counterparts import uses_of
+from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.kernel_paths import ends_before_branches, is_named
+from ptxmma.check.mbarriers import Mbarriers, are_alike
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.outline import starts
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ptxmma.check.kernel_paths import KernelPaths
     from ptxmma.check.remarks import Remark
-    from ptxmma.model import Lifecycle, Protocol
+    from ptxmma.model import Lifecycle, Pairing, Protocol
     from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
 
@@ -66,9 +67,11 @@ RULES: Mapping[str, Rule] = {
         f"{_SENT}\n{_READ}",
     ),
     "unwaited-copy": Rule(
-        "A thread waits for its copies with cp.async before it reads what they bring.",
-        "Copies are asynchronous. Before a wait that covers their group, what is read is what was in shared memory before.",
-        "Write cp.async.commit_group after the copies, and cp.async.wait_group or cp.async.wait_all before the first read.",
+        "Threads wait for their copies with cp.async, and for each other, before they read what the copies bring.",
+        "Copies are asynchronous. Before a wait that covers their group, what is read is what was in shared memory before. A wait covers "
+        "the copies of its own thread; ldmatrix reads those of others, too.",
+        "Write cp.async.commit_group after the copies, cp.async.wait_group or cp.async.wait_all before the first read, and a barrier of "
+        "the thread block after the wait.",
         f"{_COPY}\n{examples.LOAD}\n{_WAITED}",
         f"{_COPY}\n{_WAITED}\nbar.sync 0;\n{examples.LOAD}",
     ),
@@ -82,7 +85,7 @@ RULES: Mapping[str, Rule] = {
     "reused-source": Rule(
         "A thread waits for the group of a bulk copy before shared memory from which the copy reads is written again.",
         "The copy is asynchronous. What it writes to global memory may be the first data, the second, or some of both. Reported is a copy "
-        "from the same address after stores and a fence.proxy.async: they have written what it reads.",
+        "from the same address after stores and a fence.proxy.async: they have written what it reads. So is a bulk copy that writes there.",
         "Write cp.async.bulk.commit_group after the copy, and cp.async.bulk.wait_group.read in the same thread before the next stores; "
         "where other threads store, a barrier follows the wait. With a ring of N buffers, N - 1 groups may go on.",
         f"{_SENT}\n{_SENT}\n{_READ}",
@@ -125,6 +128,7 @@ class ThreadOrders:
             for life in protocol.lifecycles
             if life.alone or _ALLOCATE not in {step.role for step in protocol.steps}
         ]
+        self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
 
     def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed.
@@ -142,8 +146,22 @@ class ThreadOrders:
         if not followed or function.calls_others:
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
-        for misuse in paths.misuses(followed, objects=objects):
-            yield lifecycles.remark(function, misuse)
+        misuses = paths.misuses(followed, objects=objects)
+        arriving = any(each.wrong.frees for each in misuses)
+        freeing = {place for pairing in self._pairings for place in _freeing(function, paths, addresses, pairing)} if arriving else set()
+        for misuse in misuses:
+            if not misuse.wrong.frees or misuse.at.offset in freeing:
+                yield lifecycles.remark(function, misuse)
+
+
+def _freeing(function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> Iterator[int]:
+    """The places of the arrivals that free a stage: on an mbarrier for which a round of a loop waits that copies, too."""
+    barriers = Mbarriers(function, paths, addresses, pairing)
+    copies = [each.block for each in barriers.fills if b"async" in each.use.opcode]
+    waits = [each.place for each in barriers.waits if each.place and not barriers.round_of(each).isdisjoint(copies)]
+    for each in barriers.arrivals:
+        if each.place is not None and any(are_alike(each.place, place) for place in waits):
+            yield each.use.offset
 
 
 def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Place]:
@@ -152,8 +170,11 @@ def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Pl
     What an instruction with another address may bring back to the first state is left out.
     """
     naming = [each for each in life.transitions if not each.of_all]
-    named = uses_of(text, {word for each in naming for word in each.on}, addresses)
-    uses = [use for use in named if any(is_named(each, use.opcode) for each in naming)]
+    uses: list[Use] = []
+    for first in {each.first for each in naming}:
+        by_place = [each for each in naming if each.first is first]
+        named = uses_of(text, {word for each in by_place for word in each.on}, addresses, first=first)
+        uses += [use for use in named if any(is_named(each, use.opcode) for each in by_place)]
     ends = [word.encode() for each in naming if each.to == life.start for word in each.on]
     vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
     known = [(use.offset, use.place) for use in uses if use.place is not None and not use.place.step]

@@ -68,9 +68,12 @@ class Transition(Entry, frozen=True, kw_only=True):
     to: Name = ""  # the state after it; empty where the instructions are wrong in these states
     adds: Literal[-1, 0, 1] = 0  # objects that come or go, where several may exist; with none left the state changes
     counted: bool = False  # whether it happens only where more objects exist than the number that the instruction names
-    keeps: bool = False  # whether the objects stay as they are, where several may exist
+    keeps: bool = False  # whether the objects, and the instructions that led to the state, stay as they are
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
+    several: bool = False  # whether it is wrong only where several threads have executed the instruction that led to the state
+    frees: bool = False  # whether it is wrong only on an mbarrier for which a loop waits before it copies: it says that a stage is free
     of_all: bool = False  # whether it concerns every object, where each has a state of its own; otherwise the one that it names
+    first: bool = False  # whether the object is the one that the first operand in brackets names, not the last
     rule: Name = ""  # the rule of the checker that the instructions break
     advice: bool = False  # whether that is only a note: others write it so, and the manual does not rule it out
     text: Text

@@ -299,13 +299,17 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
             if bool(each.to) == bool(each.rule):
                 yield Problem(context.at(*at), "a transition has either the state after it, or the rule that it breaks")
             adds = any(other.adds > 0 for other in life.transitions)
-            for key, fits, text in (("full", each.rule, "a fault"), ("counted", each.to, "a change"), ("keeps", each.to, "a change")):
+            for key, fits, text in (("full", each.rule, "a fault"), ("counted", each.to, "a change")):
                 if getattr(each, key) and not (fits and adds):
                     message = f"{key} is for {text} in a lifecycle in which a transition adds objects: leave it out, or say adds: 1 there"
                     yield Problem(context.at(*at, key), message)
-            if each.of_all and not life.each:
-                message = "of_all is for a lifecycle in which each object has a state: leave it out, or say each: true there"
-                yield Problem(context.at(*at, "of_all"), message)
+            for key, fits, text in (("several", each.rule, "a fault"), ("frees", each.rule, "a fault"), ("keeps", each.to, "a change")):
+                if getattr(each, key) and not fits:
+                    yield Problem(context.at(*at, key), f"{key} is for {text}: leave it out")
+            for key in ("of_all", "first"):
+                if getattr(each, key) and not life.each:
+                    message = f"{key} is for a lifecycle in which each object has a state: leave it out, or say each: true there"
+                    yield Problem(context.at(*at, key), message)
             for before, other in enumerate(life.transitions[:place]):
                 states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
                 alike = (each.modifiers, each.without, each.counted) == (other.modifiers, other.without, other.counted)
