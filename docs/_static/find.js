@@ -22,16 +22,16 @@ const PtxmmaFind = (() => {
 
   /**
    * The words of a question, each with its meanings: lists of words, the first of which is the word itself.
-   * Names of several words, as CuTe has them, count as what they mean; ``64x128x16`` is m64n128k16, and ``9.0a`` a target.
+   * Names of several words, as CuTe has them, count as what they mean; ``64x128x16`` is m64n128k16, ``1688`` m16n8k8, and ``9.0a`` a target.
    */
   function wanted(query, {names, types}) {
     let text = query.toLowerCase().replace(/\^t\b/g, " transposed").replace(/^\s*using\s+\w+\s*=/, "")
       .replace(/^\s*(\d+)\.(\d)([af]?)\s*$/, "sm_$1$2$3")
       .replace(/(?<![a-z0-9])sm[_ ](\d+[af]?)(?![a-z0-9])/g, "sm$1")
       .replace(/shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>/g, "$1x$2x$3")
-      .replace(/(?<![a-z0-9])(\d+)x(\d+)x(\d+)(?![a-z0-9])/g, "m$1n$2k$3");
+      .replace(/(?<![a-z0-9])(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d{1,3}))(?![a-z0-9])/g, "m$1$4n$2$5k$3$6");
     for (const name of Object.keys(names).filter((each) => each.includes("_")).sort((one, other) => other.length - one.length)) {
-      text = text.replace(new RegExp(`(?<![a-z0-9])${name}(?![a-z0-9])`), ` ${names[name][0]} `);
+      text = text.replace(new RegExp(`(?<![a-z0-9])${name.replaceAll("_", "[_. ]")}(?![a-z0-9])`), ` ${names[name][0]} `);
     }
     const found = split(text), telling = found.filter((word) => !IGNORED.has(word) && !(names[word] ?? []).includes(""));
     const long = telling.filter((word) => word.length > 1);

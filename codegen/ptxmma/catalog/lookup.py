@@ -136,7 +136,8 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
             others = least_targets(spec, {name for match in matches for name in match.instruction.accepted_by()})
             reason = f"{target} accepts no instruction with the other words; accepted by {' '.join(others)}"
         else:
-            reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(left_out)}"
+            wrong = [word for word in left_out if not is_target(spec, word) or word.isdigit()] or left_out
+            reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(wrong)}"
         raise UnknownInstruction(text, reason, _usual(spec, matches))
     return []
 

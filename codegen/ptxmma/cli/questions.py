@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ptxmma.cli.options import catalog_of
+import click
+
+from ptxmma.catalog.instructions import UnknownInstruction, words
+from ptxmma.catalog.instructions.user_names import is_target
+from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
+from ptxmma.cli.explain import message_of, swizzle_of
+from ptxmma.cli.options import catalog_of, usage_errors
 
 #: More digits than an address has that anybody would ask about.
 _MATRIX_DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{9,16}")
@@ -13,10 +19,12 @@ _MATRIX_DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{9,16}")
 _DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{1,8}")
 #: A code of a message of ptxas.
 _MESSAGE = re.compile(r"[cC]\d{4}")
-#: The name of an atom of CuTe.
-_ATOM = re.compile(r"(?:[\w:]+::)?SM\d+_\w+", re.IGNORECASE)
+#: The name of an atom of CuTe, also among the arguments of a template.
+_ATOM = re.compile(r"(?:^|[\W])SM\d+_\w+", re.IGNORECASE)
 #: An element of an operand, as programs write it, ``A[9][3]``, and as people say it: ``A row 9 col 3``.
-_ELEMENT = re.compile(r"([a-z][\w-]*)(?:\[(\d+)\]\[(\d+)\]|,? row (\d+),? col(?:umn)? (\d+))", re.IGNORECASE)
+_ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+\])+|,? row \d+,? col(?:umn)? \d+)", re.IGNORECASE)
+#: What a lane holds: ``lane 5 a1``, ``lane 5 of A``, ``lane 5``.
+_HELD = re.compile(r"\b(?:lane|thread) (\d+)(?:(?: of)? ([a-d])(\d*)\b)?", re.IGNORECASE)
 
 
 def answered(arguments: Sequence[str]) -> list[str]:
@@ -25,22 +33,33 @@ def answered(arguments: Sequence[str]) -> list[str]:
     Words of which instructions have only some are a question about instructions, too: ``show`` says which is at fault, and what is closest.
     """
     end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
-    words, options = " ".join(arguments[:end]), [*arguments[end:]]
-    if element := _ELEMENT.search(words):
-        name, row, col = filter(None, element.groups())
-        place = ["--operand", name.lower(), "--row", row, "--col", col]
-        return ["layout", *f"{words[: element.start()]}{words[element.end() :]}".split(), *place, *options]
-    verb = _verb_of(words)
+    text, options = " ".join(arguments[:end]), [*arguments[end:]]
+    if asked := _ELEMENT.search(text) or _HELD.search(text):
+        rest = f"{text[: asked.start()]}{text[asked.end() :]}"
+        place = _element(rest, *asked.groups()) if asked.re is _ELEMENT else _held(*asked.groups())
+        return ["layout", *(word for word in rest.split() if word not in ("lane", "thread")), *place, *options]
+    verb = _verb_of(text)
     return [*verb, *arguments] if verb else []
+
+
+def _element(text: str, name: str, place: str) -> list[str]:
+    """The options for an element of an operand of the instruction in a text: a number for each of its axes."""
+    numbers, axes = re.findall(r"\d+", place), ["row", "col"]
+    if len(numbers) != len(axes):
+        with usage_errors():
+            axes = list(resolve(catalog_of(None), text).instruction.operand(name).axes)
+        if len(numbers) != len(axes):
+            raise click.UsageError(f"{name} has the axes {', '.join(axes)}: give a number for each, {name}{'[0]' * len(axes)}")
+    return ["--operand", name.lower(), *(part for axis, number in zip(axes, numbers, strict=True) for part in (f"--{axis}", number))]
+
+
+def _held(lane: str, operand: str | None, element: str | None) -> list[str]:
+    """The options for what a lane holds: of all operands, of one, or one element of it."""
+    return ["--lane", lane, *(["--operand", operand.lower()] if operand else []), *(["--element", element] if element else [])]
 
 
 def _verb_of(text: str) -> list[str]:
     """The verb that answers what a text names; empty where it names nothing."""
-    from ptxmma.catalog.instructions import UnknownInstruction, words
-    from ptxmma.catalog.instructions.user_names import is_target
-    from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
-    from ptxmma.cli.explain import message_of, swizzle_of
-
     if _MATRIX_DESCRIPTOR.fullmatch(text):
         return ["descriptor", "decode"]
     if _DESCRIPTOR.fullmatch(text):
@@ -48,9 +67,9 @@ def _verb_of(text: str) -> list[str]:
     spec = catalog_of(None).database.spec
     if _MESSAGE.fullmatch(text) or message_of(spec, text) or (not text.isdigit() and swizzle_of(spec, text)):
         return ["explain"]
-    if is_target(spec, text) and (" " not in text or words.missing(catalog_of(None), text) == [*words.words_of(text)]):
+    if is_target(spec, text):
         return ["targets"]
-    if _ATOM.match(text) or any(entry.family.startswith(text) for entry in spec.instructions):
+    if _ATOM.search(text) or any(entry.family.startswith(text) for entry in spec.instructions):
         return ["show"]
     try:
         resolve(catalog_of(None), text)

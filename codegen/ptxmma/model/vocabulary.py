@@ -18,7 +18,7 @@ class Word(Entry, frozen=True, kw_only=True):
     """A word that is no modifier of PTX: the name of a format, of a machine instruction, of a unit."""
 
     names: Annotated[  # ("nvfp4", "nvf4")
-        tuple[Annotated[str, like(r"^[a-z0-9_]+$", "a word in small letters")], ...], SOME
+        tuple[Annotated[str, like(r"^[a-z0-9_]+(::[a-z0-9_]+)?$", "a word in small letters")], ...], SOME
     ]
     means: Annotated[  # ("kind::mxf4nvf4 scale_vec::4X", "kind::mxf4nvf4 block16")
         tuple[Meaning, ...], Meta(min_length=1, description="the words of PTX, or several alternatives, the preferred first")

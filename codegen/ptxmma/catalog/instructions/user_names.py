@@ -10,6 +10,10 @@ from ptxmma.model import Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
 _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
+#: The words around the name of a chip that do not say which it is: ``NVIDIA A100-SXM4-80GB``.
+_IDLE = re.compile(
+    r"nvidia|gpu|geforce|quadro|tesla|sxm\d?|pcie|nvl|hbm\d+e?|\d+gb?|laptop|mobile|max|q|with|design|edition|generation|superchip|\d+w"
+)
 #: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
 _MODE = re.compile(r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM$")
 
@@ -55,7 +59,7 @@ def is_target(spec: Spec, text: str) -> bool:
 def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     """The targets that a name may mean, each with its products.
 
-    The name is a product's, an architecture's, part of a product's, or a product's with more words, as ``nvidia-smi`` prints it:
+    The name is a product's, an architecture's, part of a product's, or a product's as ``nvidia-smi`` prints it:
     ``"NVIDIA A100-SXM4-80GB"``; or some of these without spaces: ``"rtx4090"``, ``"H100PCIe"``.
     """
     words = _words(text) - {"nvidia", "gpu"}
@@ -64,10 +68,14 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     every = [(gpu, name, _words(name)) for gpu in spec.gpus for name in gpu.names]
     whole = [(gpu.target, name) for gpu, name, own in every if own == words]
     parts = [(gpu.target, name) for gpu, name, own in every if words < own]
-    longer = [(gpu.target, name) for gpu, name, own in every if own < words]
+    longer = [(gpu.target, name) for gpu, name, own in every if own < words and all(map(_IDLE.fullmatch, words - own))]
     family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
     joined = [(gpu.target, name) for gpu, name, _ in every if _joined(name).endswith(_joined(text))]
-    begun = [(gpu.target, name) for gpu, name, _ in every if re.match(rf"{_joined(name)}[a-z]", _joined(text))]
+    begun = [
+        (gpu.target, name)
+        for gpu, name, _ in every
+        if _joined(text).startswith(_joined(name)) and _IDLE.fullmatch(_joined(text)[len(_joined(name)) :])
+    ]
     return _grouped(whole or family or parts or longer or joined or begun)
 
 

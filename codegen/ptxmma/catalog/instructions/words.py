@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import roles
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 #: Marks of a whole statement of PTX, which is not made of words.
 _STATEMENT = re.compile(r"[\[\]{};%@]")
 _SEPARATORS = re.compile(r"[\s.,]+")
-#: ``m16n8k8``, ``n128``, ``m64nNk16`` and CuTe's ``16x8x8``.
+#: ``m = 64``, as programs write a size.
+_ASSIGNED = re.compile(r"\b([mnk]) ?= ?(?=\d)")
+#: ``m16n8k8``, ``n128``, ``m64nNk16``, CuTe's ``16x8x8``, and ``1688`` of machine instructions.
 _SHAPE = re.compile(r"(?:[mnk](?:[0-9]+|n))+")
 _SIZE = re.compile(r"([mnk])([0-9]+|n)")
-_CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)")
+_CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)|(16|8)(8)([0-9]{1,3})")
+_NAMESPACE = re.compile(r"^(\w+)::")
 #: More words than any instruction has.
 _MOST = 24
 #: So many letters begin a word.
@@ -74,7 +77,8 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
     if not 0 < len(words) <= _MOST or text.startswith("."):
         return []
-    spelling = spelling and not any(words[0] in entry.names for entry in catalog.database.spec.words)
+    known = _known(catalog.database.spec)
+    spelling = spelling and _joined(known, words)[0] not in known
     meanings = _meanings(catalog.database.spec, words)
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
@@ -90,7 +94,9 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
 
 def words_of(text: str) -> Words:
     """The words of a text, in small letters; a whole statement of PTX has none."""
-    return () if _STATEMENT.search(text) else tuple(word for word in _SEPARATORS.split(text.lower()) if word)
+    if _STATEMENT.search(text):
+        return ()
+    return tuple(word for word in _SEPARATORS.split(_ASSIGNED.sub(r"\1", text.lower())) if word)
 
 
 def vocabulary(spec: Spec) -> frozenset[str]:
@@ -213,26 +219,38 @@ def _literals(instruction: Instruction) -> set[str]:
 def _meanings(spec: Spec, words: Words) -> list[Words]:
     """The words with each that PTX does not have replaced by its meanings, the preferred first.
 
-    Two words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
-    ``sm90_tma_load_2d``.  What the text says itself a meaning does not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
+    What the text says itself a meaning does not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
     """
-    known = {name: entry.means for entry in spec.words for name in entry.names}
-    joined = list[str]()
-    for word in words:
+    known = _known(spec)
+    joined = _joined(known, words)
+    choices = list[list[Words]]()
+    for word in joined:
+        means = sorted((meaning.lower().split() for meaning in known.get(word, (word,))), key=lambda parts: -len({*parts} & {*joined}))
+        choices.append([tuple(part for part in parts if word not in known or part not in joined) for parts in means])
+    return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
+
+
+def _known(spec: Spec) -> dict[str, tuple[str, ...]]:
+    """The meanings of each word of the spec."""
+    return {name: entry.means for entry in spec.words for name in entry.names}
+
+
+def _joined(known: Mapping[str, Sequence[str]], words: Words) -> list[str]:
+    """The words, taken apart and put together as the spec has them.
+
+    Two words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
+    ``sm90_tma_load_2d``.  A namespace before one is replaced, too: ``cutlass::half_t``.
+    """
+    joined, left = list[str](), [*words]
+    while left:
+        word = _NAMESPACE.sub(lambda match: known.get(match[1], (match[0],))[0], left.pop(0))
+        name = max((each for each in known if f"{word}_".startswith(f"{each}_")), key=len, default="")
         if joined and f"{joined[-1]}_{word}" in known:
             joined[-1] += f"_{word}"
         else:
-            joined.append(word)
-    choices = list[list[Words]]()
-    for word in joined:
-        name = max((each for each in known if word == each or word.startswith(f"{each}_")), key=len, default="")
-        if not name:
-            choices.append([(word,)])
-            continue
-        rest = [part for part in word[len(name) + 1 :].split("_") if part]
-        means = sorted((meaning.lower().split() for meaning in known[name]), key=lambda parts: -len({*parts} & {*joined}))
-        choices.append([(*(part for part in parts if part not in joined), *rest) for parts in means])
-    return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
+            joined.append(name or word)
+            left = [part for part in word[len(name) :].split("_") if name and part] + left
+    return joined
 
 
 def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
@@ -313,7 +331,7 @@ def _free(tokens: Sequence[Words], taken: Sequence[int], fitting: Sequence[int])
 def sizes(word: str) -> dict[str, str]:
     """The sizes of M, N and K in a word; ``n`` for any: ``{"m": "64", "n": "n", "k": "16"}`` for ``m64nNk16``."""
     if crossed := _CROSSED.fullmatch(word):
-        return dict(zip("mnk", crossed.groups(), strict=True))
+        return dict(zip("mnk", filter(None, crossed.groups()), strict=True))
     return dict(_SIZE.findall(word)) if _SHAPE.fullmatch(word) else {}
 
 

@@ -90,7 +90,9 @@ def _by_atom(catalog: Catalog, text: str) -> Iterator[Instruction]:
 
     Arguments of a template that no atom has are left out: ``SM100_MMA_F16BF16_SS<bfloat16_t, …>``.
     """
-    name = text.partition("<")[0].strip()
+    begins = re.search(r"(?<![A-Za-z0-9_])SM\d+_", text, re.IGNORECASE)  # in MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>
+    text = text[begins.start() :] if begins else text
+    name = re.split(r"[<>,;{(]", text)[0].strip()
     for tokens in (_tokens(text), _tokens(name)):
         named = any(re.fullmatch(r"sm\d+", token) for token in tokens) and len(tokens) > 1
         if named and (instructions := _with_name(catalog, name) or _with_atom(catalog, tokens)):

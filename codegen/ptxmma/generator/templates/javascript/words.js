@@ -32,14 +32,9 @@ const knownMeanings = new Map(database.words.flatMap(([names, ...means]) => name
  * @returns {Match[]}
  */
 export function matching(text) {
-  /** @type {string[]} */
-  const words = [];
-  for (const word of STATEMENT.test(text) ? [] : text.toLowerCase().split(/[\s.,]+/).filter(Boolean)) {
-    const both = `${words.at(-1)}_${word}`;
-    if (knownMeanings.has(both)) words.splice(-1, 1, both);
-    else words.push(word);
-  }
-  if (!words.length || words.length > MOST_WORDS || text.startsWith(".")) return [];
+  const left = STATEMENT.test(text) ? [] : text.toLowerCase().replace(/\b([mnk]) ?= ?(?=\d)/g, "$1").split(/[\s.,]+/).filter(Boolean);
+  if (!left.length || left.length > MOST_WORDS || text.startsWith(".")) return [];
+  const words = joinedWords(left);
   const spelling = text.includes(".") && !/\s/.test(text) && !knownMeanings.has(words[0]);
   const meanings = meaningsOf(words);
   for (const begun of [false, true]) {
@@ -103,7 +98,29 @@ export function preferred(matches) {
 }
 
 /**
- * The words with each that PTX does not have replaced by its meanings, the preferred first; `sm90_tma_load_2d` is a word of these and the rest.
+ * The words, taken apart and put together as the spec has them: `tma load` is one word, and `sm90_tma_load_2d` one and the rest.
+ * A namespace before one is replaced, too: `cutlass::half_t`.
+ * @param {string[]} left
+ * @returns {string[]}
+ */
+function joinedWords(left) {
+  /** @type {string[]} */
+  const joined = [];
+  for (let word = left.shift(); word !== undefined; word = left.shift()) {
+    word = word.replace(/^(\w+)::/, (all, name) => knownMeanings.get(name)?.[0] ?? all);
+    const both = `${joined.at(-1)}_${word}`;
+    if (knownMeanings.has(both)) joined.splice(-1, 1, both);
+    else {
+      const name = [...knownMeanings.keys()].reduce((one, each) => (each.length > one.length && `${word}_`.startsWith(`${each}_`) ? each : one), "");
+      joined.push(name || word);
+      if (name) left.unshift(...word.slice(name.length).split("_").filter(Boolean));
+    }
+  }
+  return joined;
+}
+
+/**
+ * The words with each that PTX does not have replaced by its meanings, the preferred first.
  * What the text says itself a meaning does not say again: `mxfp8 e5m2` has one e5m2 and no e4m3.
  * @param {string[]} words
  * @returns {string[][]}
@@ -113,22 +130,20 @@ function meaningsOf(words) {
   let meanings = [[]];
   const said = (/** @type {string[]} */ parts) => parts.filter((part) => words.includes(part)).length;
   for (const word of words) {
-    const name = [...knownMeanings.keys()].filter((each) => word === each || word.startsWith(`${each}_`)).reduce((one, other) => (other.length > one.length ? other : one), "");
-    const rest = name ? word.slice(name.length + 1).split("_").filter(Boolean) : [];
-    const means = knownMeanings.get(name)?.map((meaning) => meaning.toLowerCase().split(" ").filter(Boolean));
-    const choices = means?.sort((one, other) => said(other) - said(one)).map((parts) => [...parts.filter((part) => !words.includes(part)), ...rest]) ?? [[word]];
+    const means = knownMeanings.get(word)?.map((meaning) => meaning.toLowerCase().split(" ").filter(Boolean));
+    const choices = means?.sort((one, other) => said(other) - said(one)).map((parts) => parts.filter((part) => !words.includes(part))) ?? [[word]];
     meanings = meanings.flatMap((before) => choices.map((chosen) => [...before, ...chosen]));
   }
   return meanings.slice(0, MOST_WORDS);
 }
 
 /**
- * The sizes of M, N and K in a word; `n` for any: `m64nNk16`, `n128`, and CuTe's `64x128x16`.
+ * The sizes of M, N and K in a word; `n` for any: `m64nNk16`, `n128`, CuTe's `64x128x16`, and `1688` of machine instructions.
  * @param {string} word
  * @returns {Record<string, string>}
  */
 function wordSizes(word) {
-  const crossed = /^(\d+)x(\d+)x(\d+)$/.exec(word);
+  const crossed = /^(\d+)x(\d+)x(\d+)$/.exec(word) ?? /^(16|8)(8)(\d{1,3})$/.exec(word);
   if (crossed) return { m: crossed[1], n: crossed[2], k: crossed[3] };
   return /^(?:[mnk](?:\d+|n))+$/.test(word) ? Object.fromEntries([...word.matchAll(/([mnk])(\d+|n)/g)].map(([, name, size]) => [name, size])) : {};
 }
