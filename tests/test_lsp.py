@@ -38,6 +38,7 @@ class Client:
         self.folder = folder
         general = {"general": {"positionEncodings": encodings}} if encodings else {}
         begin = {"processId": None, "rootUri": folder.as_uri(), "capabilities": general}
+        self.before_initialize = self.ask("shutdown", None)
         self.capabilities = self.ask("initialize", begin)["result"]["capabilities"]
         self.tell("initialized", {})
 
@@ -299,6 +300,7 @@ def test_an_opcode_goes_on_in_the_next_literal(client: Client) -> None:
 
 
 def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tmp_path: Path) -> None:
+    assert client.before_initialize["error"] == {"code": -32002, "message": "initialize comes first"}
     (tmp_path / "secret.ptx").write_text(f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n", encoding="utf-8")
     client.open("k.ptx", f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n")
     assert client.findings(client.uri("k.ptx")) == []

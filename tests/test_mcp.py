@@ -129,6 +129,8 @@ def test_broken_messages_leave_the_server_running(tmp_path: Path) -> None:
         "[]",
         "\x00\x01",
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
+        json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": [1, 2]}),
+        json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "show", "arguments": {"instruction": "\ud800"}}}),
         json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "explain", "arguments": {"code": "C7519"}}}),
     ]
     server = subprocess.Popen(_COMMAND, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -143,7 +145,8 @@ def test_broken_messages_leave_the_server_running(tmp_path: Path) -> None:
             answers[message.get("id")] = message
         server.stdin.close()
         assert server.wait(20) == 0
-    assert answers[2]["error"]["code"] == -32601  # no such method
+    codes = {number: message["error"]["code"] for number, message in answers.items() if "error" in message}
+    assert codes == {2: -32601, 4: -32600, 5: -32600, None: -32700}  # no such method; no request; no JSON
     assert "A wgmma.fence is missing" in answers[3]["result"]["content"][0]["text"]
 
 

@@ -286,7 +286,7 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
       ptxmma lsp --target sm_90a
     """  # noqa: D301  # click's mark for lines that stay as they are
     from lsprotocol import types
-    from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+    from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
     from pygls.lsp.server import LanguageServer
     from pygls.protocol import LanguageServerProtocol
 
@@ -294,7 +294,13 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
     from ptxmma.release import __version__
 
     class Protocol(LanguageServerProtocol):
-        """The protocol, in which a request with wrong parameters gets an answer, too."""
+        """The protocol, in which a request with wrong parameters, or before ``initialize``, gets an answer, too."""
+
+        def handle_message(self, message: Any) -> None:
+            if self._workspace is not None or getattr(message, "method", "") in (types.INITIALIZE, types.EXIT):
+                super().handle_message(message)
+            elif hasattr(message, "id"):  # a notification before initialize is dropped
+                self._send_response(message.id, error=JsonRpcServerNotInitialized("initialize comes first").to_response_error())
 
         def structure_message(self, data: dict[str, Any]) -> Any:
             try:

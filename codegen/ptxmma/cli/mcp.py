@@ -5,9 +5,10 @@ A tool is a verb: its parameters are the options of the verb, and its answer is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -15,6 +16,9 @@ from ptxmma.cli import layout
 from ptxmma.cli.command import Command, NamedNumbers
 from ptxmma.cli.options import SectionOption
 from ptxmma.cli.served import RefusedError, printed, refuse_large, within
+
+if TYPE_CHECKING:
+    from mcp.types import JSONRPCError
 
 #: The verbs that answer questions, without the ones that write files or show pages.
 _VERBS = ("resolve", "show", "list", "targets", "explain", "layout", "trace", "descriptor", "smem", "tma", "ring", "check")
@@ -185,6 +189,25 @@ def _shortened(said: str) -> str:
     return f"{cut}\n... {len(said) - len(cut)} more characters: narrow the question\n"
 
 
+def _fault(line: str) -> JSONRPCError | None:
+    """The answer to a line that is no message of JSON-RPC; None for one that is."""
+    from mcp import types
+
+    try:
+        types.jsonrpc_message_adapter.validate_json(line)
+    except ValueError:
+        code, said = types.INVALID_REQUEST, "a request of JSON-RPC has parameters by name, and texts in Unicode"
+    else:
+        return None
+    try:
+        request = json.loads(line)
+    except ValueError:
+        request, code, said = None, types.PARSE_ERROR, "the line is not JSON"
+    number = request.get("id") if isinstance(request, dict) else None
+    usable = isinstance(number, int) or (isinstance(number, str) and number.isascii())
+    return types.JSONRPCError(jsonrpc="2.0", id=number if usable else None, error=types.ErrorData(code=code, message=said))
+
+
 def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]:
     """The text, or the name of the file, that ``check`` reads."""
     if isinstance(code, str) == isinstance(file, str):
@@ -215,10 +238,14 @@ def command(root: Path) -> None:
       ptxmma mcp --root kernels
     """  # noqa: D301  # click's mark for lines that stay as they are
     import asyncio
+    import io
+    import sys
 
+    import anyio
     from mcp import types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
 
     from ptxmma.release import __version__
 
@@ -240,7 +267,17 @@ def command(root: Path) -> None:
 
     async def serve() -> None:
         server = Server("ptxmma", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
-        async with stdio_server() as (read, write):
+        given = anyio.wrap_file(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+
+        async def sound() -> AsyncIterator[str]:
+            """The messages that can be read; the library would leave the others without an answer."""
+            async for line in given:
+                if fault := _fault(line):
+                    await write.send(SessionMessage(fault))
+                else:
+                    yield line
+
+        async with stdio_server(cast("anyio.AsyncFile[str]", sound())) as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
     asyncio.run(serve())

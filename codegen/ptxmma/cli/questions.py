@@ -23,7 +23,7 @@ _MESSAGE = re.compile(r"[cC]\d{4}")
 _ATOM = re.compile(r"(?:^|[\W])SM\d+_\w+", re.IGNORECASE)
 #: An element of an operand, as programs write it, ``A[9][3]``, and as people say it: ``A row 9 col 3``.
 _ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+\])+|,? row \d+,? col(?:umn)? \d+)", re.IGNORECASE)
-#: What a lane holds: ``lane 5 a1``, ``lane 5 of A``, ``lane 5``.
+#: Elements that a lane holds: ``lane 5 a1``, ``lane 5 of A``, ``lane 5``.
 _HELD = re.compile(r"\b(?:lane|thread) (\d+)(?:(?: of)? ([a-d])(\d*)\b)?", re.IGNORECASE)
 
 
