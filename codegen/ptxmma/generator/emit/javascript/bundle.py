@@ -25,9 +25,10 @@ _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{
 _REGEX = r"(?:(?<=[(,=:!&|?\[] )|(?<=[(!\[]))/(?![/*])(?:[^/\\\n\[]|\\.|\[[^\]\n]*\])+/[a-z]*"
 _LITERAL = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}")
 #: Blanks around operators and brackets, a comma before a closing bracket, a semicolon before a closing brace, as no loop has an empty body,
-#: and ``const``.  A line ends after such a brace, which may end a statement; ``a - -b`` keeps its blanks.
+#: brackets around a single parameter, and ``const``.  ``a - -b`` keeps its blanks.
 _BLANKS = re.compile(
-    rf"(?P<literal>{_LITERAL.pattern})|,\s*(?P<last>[)}}\]]) *|(?:;(?=\s*}}))?\s*(?P<closing>[)}}\]]) *"
+    rf"(?P<literal>{_LITERAL.pattern})|(?<=[\s(])\((?P<parameter>\w+)\)(?= =>)|,\s*(?P<last>[)}}\]]) *"
+    r"|(?:;(?=\s*}))?\s*(?P<closing>[)}\]]) *"
     r"|\s*(?P<operator>[{(\[,;:?<>=!|&*%])\s*"
     r"|(?<![-+])\s*(?P<sum>[-+/])\s(?![-+])|\b(?P<const>const)\b"
 )
@@ -57,7 +58,8 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         parts.append(_CAST.sub("", script).strip("\n"))
     named = shortened("\n".join(parts), _LITERAL.pattern)
     joined = _DECLARATIONS.sub(lambda found: f"let {','.join(_DECLARATION.findall(found[0]))};\n", named)
-    body = re.sub(r"\n\s*", "\n", _BLANKS.sub(_shorter, joined))
+    # Every statement but a block ends with a semicolon, so that no line needs to end.
+    body = re.sub(r"\n\s*", "\n", _BLANKS.sub(_shorter, joined)).replace("}\n", "}")
     return f'(() => {{\n"use strict";\n{body}}})();\n'
 
 

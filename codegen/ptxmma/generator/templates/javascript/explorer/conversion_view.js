@@ -8,6 +8,7 @@ import { tensorOperands } from "../tensor_places.js";
 import { Board } from "./board.js";
 import { choice, copyButton, fill, h, refill, segments } from "./dom.js";
 import { fact } from "./inspector.js";
+import { oneOf } from "./legal.js";
 import { colourOf, hueOf } from "./palette.js";
 import { titleOf, WARP } from "./scene.js";
 import { zoomButtons } from "./zoom.js";
@@ -35,6 +36,8 @@ export class ConversionView {
     this.shown = undefined;
     /** @type {Spot | null} */
     this.hover = null;
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     this.tools = h("div", { class: "tools" });
     this.answer = h("div", { class: "notes answer" });
     this.details = h("aside", { class: "details", "aria-label": "The way of an element" });
@@ -71,6 +74,8 @@ export class ConversionView {
     if (!this.known.children.length) fill(this.known, spellingsOfLayouts().map((value) => h("option", { value })));
     const next = instructionMeant(state.as) ?? instruction;
     const [sources, targets] = [fragmentsOf(instruction, "write"), fragmentsOf(next, "read")];
+    const among = (/** @type {Operand[]} */ operands) => oneOf(operands.map(({ name }) => name));
+    this.legal = { as: (text) => (instructionMeant(text) ? "" : `No instruction is ${text}; this is ${next.canonical}.`), operand: among(sources), into: among(targets) };
     const source = sources.find((operand) => operand.name === state.operand) ?? sources[0];
     const target = targets.find((operand) => operand.name === state.into) ?? targets[0];
     const plain = source && target && conversionOf(source, target, Boolean(state.turned));

@@ -4,6 +4,7 @@ import { arrangements } from "../arrangements.js";
 import { toCute, toTriton } from "../interop.js";
 import { cFunctions, csvText, inlineAssembly, ptxText, pythonFunctions, wrapperCall } from "../source_texts.js";
 import { choice, copyButton, fill, h, saved, segments } from "./dom.js";
+import { byName, oneOf } from "./legal.js";
 import { titleOf } from "./scene.js";
 import { chosenOf } from "./state.js";
 
@@ -26,6 +27,8 @@ export class CopyView {
   constructor(store, board) {
     this.store = store;
     this.board = board;
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     this.tools = h("div", { class: "tools" });
     this.code = h("pre", { class: "copied", tabIndex: 0, "aria-label": "Text to copy" });
     this.picture = h("div", { class: "picture" });
@@ -40,6 +43,7 @@ export class CopyView {
     const tables = arrangements(instruction);
     const table = tables.get(state.operand) ?? [...tables.values()][0];
     const formats = table ? [...OF_INSTRUCTIONS, ...OF_OPERANDS] : OF_INSTRUCTIONS;
+    this.legal = { as: oneOf(formats.map(([key]) => key)), operand: oneOf([...tables.keys()]), choose: byName(table?.legal ?? {}) };
     const format = formats.some(([key]) => key === state.as) ? state.as : "ptx";
     const ofOperand = OF_OPERANDS.some(([key]) => key === format);
     const text = table && ofOperand ? operandText(format, table, chosenOf(state.choose)) : instruction.forms.map((form) => instructionText(format, instruction, form)).join("\n\n");

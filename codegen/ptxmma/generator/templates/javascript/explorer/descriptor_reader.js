@@ -3,6 +3,7 @@
 import { bitsOf } from "../arrangements.js";
 import { bitsIn, descriptorFormats, explainedDescriptor } from "../descriptors.js";
 import { choice, fill, h } from "./dom.js";
+import { byPlace, oneOf } from "./legal.js";
 import { hueOf } from "./palette.js";
 
 /** @typedef {import("../index.d.ts").FieldValue} FieldValue */
@@ -14,6 +15,8 @@ export class DescriptorReader {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     this.element = h("section", { class: "view" });
   }
 
@@ -26,13 +29,13 @@ export class DescriptorReader {
     const [name, kind, text = ""] = state.descriptor.split(",");
     const { format, ...chosen } = every.find((each) => each.format.name === name && each.kind === (kind ?? "")) ?? every[0];
     const bits = bitsIn(text, format.bits);
+    const named = every.filter((each) => each.format.name === name);
+    this.legal = { descriptor: byPlace(oneOf(descriptorFormats.map((each) => each.name)), oneOf((named.length ? named : every).map((each) => each.kind)), (word) => (bits === null ? `${word} is not a number of ${format.bits} bits: write 0x and hexadecimal digits.` : "")) };
     const show = (/** @type {string} */ id, /** @type {string} */ word) => this.store.set({ descriptor: `${id.replace(" ", ",")},${word}` });
     const input = h("input", { class: "mono", "aria-label": "Bits", spellcheck: false, value: text || "0x0", onchange: () => show(chosen.id, input.value.trim()) });
-    const wrong = text && bits === null ? `${text} is not a number of ${format.bits} bits: write 0x and hexadecimal digits.` : "";
     fill(
       this.element,
       h("div", { class: "tools" }, choice("Descriptor", every.map(({ format: each, kind: own, id }) => ({ value: id, text: own ? `${each.family} ${own}` : each.title })), chosen.id, (id) => show(id, text)), input),
-      h("p", { class: "error", role: "alert" }, wrong),
       h("div", { class: "fields" }, fieldTable(explainedDescriptor(format, chosen.kind, bits ?? 0n), ({ value, legal }) => (legal ? String(value) : ""))),
     );
   }

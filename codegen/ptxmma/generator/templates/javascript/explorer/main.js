@@ -14,6 +14,7 @@ import { DescriptorReader } from "./descriptor_reader.js";
 import { copyButton, fill, h } from "./dom.js";
 import { helpDialog, keyboard } from "./keyboard.js";
 import { LayoutView } from "./layout_view.js";
+import { like, listed, oneOf } from "./legal.js";
 import { MatricesView } from "./matrices_view.js";
 import { MemoryView } from "./memory_view.js";
 import { Picker } from "./picker.js";
@@ -43,7 +44,8 @@ const memory = memoryFacts && new MemoryView(store);
 const conversion = new ConversionView(store);
 const layouts = new LayoutView(store);
 const tensor = tensorMemories.length > 0 ? new TensorView(store) : undefined;
-/** @type {[string, string, {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void, fault?: string, headline?: string}][]} */
+/** @typedef {{element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void, legal?: import("./legal.js").Legal, fault?: string, headline?: string}} View */
+/** @type {[string, string, View][]} */
 const views = [
   ["matrices", "Matrices", matrices],
   ...(memory ? [/** @type {typeof views[number]} */ (["memory", "Shared memory", memory])] : []),
@@ -62,7 +64,7 @@ const facts = h("p", { class: "facts" });
 const tabs = views.map(([name, title, view]) => {
   view.element.id = `view-${name}`;
   view.element.setAttribute("role", "tabpanel");
-  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => opened(name) }, title);
+  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => store.set({ v: name }) }, title);
 });
 const help = helpDialog();
 
@@ -87,44 +89,57 @@ document.body.append(
 const namedByText = new Map();
 
 /**
- * The instruction that a link names, in a spelling or in words: the first where no preference decides.
- * @param {string} text
+ * The instruction that a link names, in a spelling or in words: the first where no preference decides, of those that its target accepts where some are.
+ * @param {State} state
  */
-function namedBy(text) {
-  if (!namedByText.has(text)) namedByText.set(text, instructionMeant(text) ?? resolve(text).instructions[0]);
+function namedBy({ i, target }) {
+  const text = `${i} ${target}`.trim();
+  if (!namedByText.has(text)) namedByText.set(text, instructionMeant(i) ?? [text, i].flatMap((each) => resolve(each).instructions)[0]);
   return namedByText.get(text);
 }
 
 /** The instruction that is shown: the one in the URL, or an example. */
 function current() {
-  const named = (store.state.i && namedBy(store.state.i)) || instructionMeant(EXAMPLE);
+  const named = (store.state.i && namedBy(store.state)) || instructionMeant(EXAMPLE);
   if (named) return named;
   const [group] = instructionGroups();
   return instructionOf(group, group.numbers[0]);
 }
 
+const flag = oneOf(["1"]);
+/** Rules for the settings of every view. */
+const legal = /** @type {import("./legal.js").Legal} */ ({
+  v: oneOf(views.map(([name]) => name)),
+  colour: oneOf(["lane", "register", "warp"]),
+  family: oneOf(describedFamilies()),
+  zoom: like(/^(?:fit|[6-9]|[1-5]\d|60)$/, "fit, or 6 to 60 pixels"),
+  turned: flag,
+  order: flag,
+});
+
 /**
- * Shows a view; a selection that only another one has is given up.
- * @param {string} v
+ * The faults of the settings, in sentences by their names; the selection is for the view to judge.
+ * @param {State} state
+ * @param {View} view
+ * @returns {[keyof State, string][]}
  */
-function opened(v) {
-  store.set({ v });
-  if (views.some(([name, , view]) => name === v && view.fault)) store.set({ at: "" });
+function faultsOf(state, view) {
+  const rules = /** @type {[keyof State, import("./legal.js").Rule][]} */ (Object.entries({ ...legal, ...view.legal }));
+  return [...rules.map(([key, rule]) => /** @type {[keyof State, string]} */ ([key, store.unsaid(key) ? "" : rule(state[key], key === "v" ? "view" : key)])), /** @type {[keyof State, string]} */ (["at", view.fault ?? ""])];
 }
 
 /**
- * Names in the URL that the page does not have, in sentences; the selection is for the view to judge.
+ * The faults of a link beside its settings, in sentences.
  * @param {State} state
+ * @param {Instruction} instruction
  */
-function faultsOf(state) {
-  const { i, target, bits } = state;
-  /** @type {[keyof State, string[]][]} */
-  const named = [["v", views.map(([name]) => name)], ["colour", ["lane", "register", "warp"]], ["family", ["", ...describedFamilies()]]];
+function linkFaults({ i, target, bits }, instruction) {
+  const accepting = Object.keys(instruction.accepted);
   return [
     ...store.unknown.map((name) => `A link has no ${name}: write i=m16n8k16&at=a:9,3.`),
-    !namedBy(i) && `No instruction is ${i}; this is ${current().canonical}.`,
-    ...named.map(([key, values]) => !values.includes(state[key]) && `No ${key === "v" ? "view" : key} is ${state[key]}: there are ${values.filter(Boolean).join(", ")}.`),
+    !namedBy(store.state) && `No instruction is ${i}; this is ${instruction.canonical}.`,
     target && !(target in database.targets) && `No target is ${target}; instructions of every target are shown.`,
+    target in database.targets && !accepting.includes(target) && `${target} does not accept this instruction: ${listed(accepting) || "none"} ${accepting.length > 1 ? "do" : "does"}.`,
     bits && bitsIn(bits) === null && `${bits} is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits.`,
   ];
 }
@@ -160,7 +175,7 @@ function describedExample(bits) {
 
 store.follow((state, changed) => {
   const bits = bitsIn(state.bits);
-  if (!state.i || (namedBy(state.i) && !instructionMeant(state.i))) {
+  if (!state.i || (namedBy(state) && !instructionMeant(state.i))) {
     store.settle({ i: (bits !== null && describedExample(bits)) || current().canonical });
     changed.add("i");
   }
@@ -184,8 +199,12 @@ store.follow((state, changed) => {
   // The picture to copy shows the matrices.
   if (view[0] === "copy") matrices.update(instruction, state, changed);
   view[2].update(instruction, state, changed);
+  const faults = faultsOf(state, view[2]).filter(([, fault]) => fault);
+  // Settings that an action outdates are given up; faults of the link or of the action itself are shown.
+  const outdated = faults.flatMap(([key]) => (changed.has(key) ? [] : [key]));
+  if (outdated.length) return store.drop(outdated);
   document.title = `${view[2].headline || instruction.canonical} · ptxmma explorer`;
-  fill(wrong, [...faultsOf(state), view[2].fault].filter(Boolean).map((fault) => h("p", {}, fault)));
+  fill(wrong, [...linkFaults(state, instruction), ...faults.map(([, fault]) => fault)].filter(Boolean).map((fault) => h("p", {}, fault)));
 });
 
 /** For the console of the browser, and for tests: the drawing and what is shown. */

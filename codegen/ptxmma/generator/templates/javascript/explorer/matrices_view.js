@@ -7,6 +7,7 @@ import { Board } from "./board.js";
 import { choice, fill, h, numberField, segments, worded } from "./dom.js";
 import { briefName, elementAnswer, elementDetails, elementSentence, laneDetails, observedNote } from "./inspector.js";
 import { colourOf, hueOf } from "./palette.js";
+import { byName, oneOf } from "./legal.js";
 import { focusOf, lightsOf, sceneOf, threadsOf, WARP } from "./scene.js";
 import { chosenOf, chosenText } from "./state.js";
 import { zoomButtons } from "./zoom.js";
@@ -32,6 +33,8 @@ export class MatricesView {
     this.hover = null;
     /** The accumulator that is drawn, where it is not the result. */
     this.middle = "";
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     /** The fault of a selection that names nothing, and the answer about one that does. */
     this.fault = this.headline = "";
     this.tools = h("div", { class: "tools" });
@@ -61,6 +64,8 @@ export class MatricesView {
     if (again || middle !== this.middle || !this.scene) {
       this.middle = middle;
       this.scene = sceneOf(instruction, legalChoices(instruction, chosenOf(state.choose)), middle);
+      const { choices, accumulators, panels: every } = this.scene;
+      this.legal = { choose: byName(choices), middle: oneOf(accumulators), embed: oneOf(every.flatMap(({ name, table }) => [name, table?.operand.name ?? name])) };
       fill(this.tools, this.#toolbar(this.scene, state));
       const layouts = new Map(this.scene.panels.flatMap((panel) => (panel.table?.layout.observed ? [[panel.table.layout.observed, panel.table.layout]] : [])));
       fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."), tensorOperands(instruction, null).size > 0 && h("button", { type: "button", onclick: () => this.store.set({ v: "tensor" }) }, "Show tensor memory"));

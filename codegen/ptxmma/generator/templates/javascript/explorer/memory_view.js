@@ -6,6 +6,7 @@ import { elementsTogether, MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
 import { choice, fill, h, numberField, segments } from "./dom.js";
+import { byPlace, oneOf, upTo } from "./legal.js";
 import { colourOf } from "./palette.js";
 
 /** @typedef {import("../index.d.ts").AccessPattern} AccessPattern */
@@ -28,8 +29,8 @@ export class MemoryView {
     this.image = null;
     /** @type {AccessPattern[]} */
     this.patterns = [];
-    /** The fault of a link to an image that cannot be. */
-    this.fault = "";
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     this.tools = h("div", { class: "tools" });
     this.error = h("p", { class: "error", role: "alert" });
     this.costs = h("div", { class: "costs" });
@@ -51,10 +52,12 @@ export class MemoryView {
    */
   update(instruction, state, changed) {
     this.facts = familyFacts(instruction, state);
-    this.fault = imageFault(this.facts, state.image);
-    const options = imageOptions(this.facts, instruction, this.fault ? { ...state, image: "" } : state);
+    const image = imageRule(this.facts);
+    const options = imageOptions(this.facts, instruction, image(state.image, "image") ? { ...state, image: "" } : state);
     if (["image", "family", "bits", "v", "i"].some((key) => changed.has(/** @type {keyof State} */ (key)))) this.#draw(options);
     if (this.image) this.#costs(state);
+    const [which] = state.access.split(",");
+    this.legal = { image, depth: upTo(Infinity, 1), access: byPlace(upTo(this.patterns.length - 1), upTo((this.patterns[Number(which)]?.accesses.length ?? 1) - 1)) };
     this.descriptor.update(this.image, this.facts, state, DEPTH_BYTES);
   }
 
@@ -173,16 +176,13 @@ function imageTypes(majorness, family) {
 }
 
 /**
- * The first part of an image in the URL that the family does not have, in a sentence.
+ * The legal parts of an image in the URL.
  * @param {MemoryFacts} facts
- * @param {string} image
  */
-function imageFault({ family, layouts, swizzles }, image) {
-  const parts = image.split(",");
+function imageRule({ family, layouts, swizzles }) {
   const majors = [...new Set(layouts.map(({ majorness }) => majorness))];
-  const legal = [[...new Set(majors.flatMap((major) => imageTypes(major, family)))], majors, swizzles.map(({ name }) => name)];
-  const wrong = legal.findIndex((values, place) => parts[place] && !values.includes(parts[place]));
-  return wrong < 0 ? "" : `${family} reads no ${parts[wrong]}: there are ${legal[wrong].join(", ")}.`;
+  const number = upTo(Infinity);
+  return byPlace(oneOf([...new Set(majors.flatMap((major) => imageTypes(major, family)))]), oneOf(majors), oneOf(swizzles.map(({ name }) => name)), number, number, number, number, number, number);
 }
 
 /**

@@ -4,6 +4,7 @@ import { arrangements } from "../arrangements.js";
 import { instructionGroups, instructionOf, sparsityPattern } from "../instructions.js";
 import { compressedRow, fieldBits, keptColumns, prunedRow } from "../sparsity.js";
 import { choice, fill, h, numberField } from "./dom.js";
+import { byName, like, upTo } from "./legal.js";
 import { colourOf } from "./palette.js";
 import { chosenOf, chosenText } from "./state.js";
 
@@ -20,6 +21,8 @@ export class SparsityView {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     this.about = h("div", { class: "notes" });
     this.input = h("input", { class: "mono", "aria-label": "Values of a row, with blanks between them", spellcheck: false, oninput: () => store.set({ row: this.input.value.trim() }) });
     this.row = h("div", { class: "chunks" });
@@ -50,6 +53,10 @@ export class SparsityView {
     if (document.activeElement !== this.input) this.input.value = shown;
     this.#row();
     const table = arrangements(instruction).get("metadata");
+    this.legal = {
+      row: like(/^-?[\d.]+([\s,]+-?[\d.]+)*$/, "numbers with blanks between them"),
+      ...(table && { lane: upTo(table.threads - 1), word: like(/^0x[0-9a-f]{1,8}$/i, "0x and up to 8 hexadecimal digits"), choose: byName(table.legal) }),
+    };
     fill(this.word, table ? this.#word(table, state) : []);
   }
 

@@ -85,9 +85,25 @@ export class Store {
     history.replaceState(null, "", this.hash());
   }
 
+  /**
+   * Gives up settings.
+   * @param {(keyof State)[]} keys
+   */
+  drop(keys) {
+    this.set(Object.fromEntries(keys.map((key) => [key, EMPTY[key]])));
+  }
+
+  /**
+   * Return whether a setting is as it is by default.
+   * @param {keyof State} key
+   */
+  unsaid(key) {
+    return this.state[key] === EMPTY[key];
+  }
+
   /** The state as the end of a URL: what is not as it is by default. */
   hash() {
-    const pairs = /** @type {(keyof State)[]} */ (Object.keys(EMPTY)).filter((key) => this.state[key] !== EMPTY[key]);
+    const pairs = /** @type {(keyof State)[]} */ (Object.keys(EMPTY)).filter((key) => !this.unsaid(key));
     const text = pairs.map((key) => `${key}=${encodeURIComponent(this.state[key]).replace(/%(3A|2C|20|2F)/g, (code) => ({ "%3A": ":", "%2C": ",", "%20": "+", "%2F": "/" })[code] ?? code)}`);
     return `#${text.join("&")}`;
   }

@@ -10,6 +10,7 @@ import { cTensorFunctions, pythonTensorFunctions, tensorCsv } from "../tensor_te
 import { Board } from "./board.js";
 import { choice, copyButton, fill, h, numberField, refill, saved, segments, worded } from "./dom.js";
 import { colourOf, hueOf } from "./palette.js";
+import { byName, byPlace, oneOf, upTo } from "./legal.js";
 import { titleOf } from "./scene.js";
 import { chosenOf, chosenText, textsOf } from "./state.js";
 import { cellDetails, cellSentence, operandDetails } from "./tensor_details.js";
@@ -54,6 +55,8 @@ export class TensorView {
     this.scene = null;
     /** @type {TensorCell | null} */
     this.hover = null;
+    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
+    this.legal = {};
     /** The fault of a selection that names nothing, and the answer about one that does. */
     this.fault = this.headline = "";
     this.tools = h("div", { class: "tools" });
@@ -94,6 +97,15 @@ export class TensorView {
     const [named] = state.at.split(":");
     const name = [state.operand, named].flatMap((wanted) => names.find((each) => [each, operands.get(each)?.operand.name].includes(wanted)) ?? [])[0] ?? names[0];
     const places = operands.get(name) ?? null;
+    this.legal = {
+      product: byName(product ? product.legal : {}),
+      operand: oneOf(names.flatMap((each) => [each, operands.get(each)?.operand.name ?? each])),
+      ...(places && {
+        choose: byName(places.selections),
+        base: byPlace(upTo(places.memory.columns - places.columns), oneOf(places.layout.align ?? [0])),
+        load: (text, label) => (loadsOf(places).some((each) => each === instructionMeant(text)) ? "" : oneOf(loadsOf(places).map(({ canonical }) => canonical))(text, label)),
+      }),
+    };
     this.scene = places && { instruction: instruction.canonical, ...this.#scene(places, state) };
     this.board.element.hidden = !this.scene;
     this.details.hidden = !names.length;
