@@ -553,9 +553,7 @@ def test_images_are_those_of_the_library(ask: Ask) -> None:
         assert "error" not in answer, (options, answer)
         assert answer["size"] == layout.size
         assert answer["units"] == layout.units()
-        assert answer["line"] == [
-            layout.address(*place) for place in ([(0, k) for k in range(layout.k)] + [(x, 0) for x in range(layout.x)])
-        ]
+        assert answer["line"] == [*layout.address(0, np.arange(layout.k)), *layout.address(np.arange(layout.x), 0)]
         patterns = access_patterns(layout)
         assert answer["patterns"] == [[each.name, each.width, each.lanes, each.accesses, each.wavefronts, each.least] for each in patterns]
         assert int(answer["descriptor"], 16) == layout.descriptor().encode() if _or_none(layout.descriptor) else True

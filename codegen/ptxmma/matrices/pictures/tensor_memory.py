@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ptxmma.arrays.elements import Array
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.matrices.pictures.sheet import BLANK, TO, Panel, cut, sheet, xml
-from ptxmma.model import formula
 
 #: From where pictures count.
 COUNTED = "Lanes and columns count from the operand's address; bits within a cell, where elements share cells."
@@ -50,7 +52,7 @@ def listed(placed: TensorPlaces, chosen: Mapping[str, int] | None = None) -> lis
     """The blocks of an operand: the ranges of its axes in each, and of lanes, columns and bits."""
     blocks, (lanes, width, bits) = _drawn(placed, chosen)
     rows = []
-    for (cta, lane, column, bit), block in sorted(blocks.items()):
+    for (cta, lane, column, bit), block in blocks.items():
         row = {axis: _range(*block.ranges[axis]) for axis in placed.sizes}
         row |= {"cta": str(cta)} if placed.numbers["ctas"] > 1 else {}
         row |= {"lane": _range(lane * lanes, lane * lanes + lanes - 1), "column": _range(column * width, column * width + width - 1)}
@@ -61,7 +63,7 @@ def listed(placed: TensorPlaces, chosen: Mapping[str, int] | None = None) -> lis
 def _drawn(placed: TensorPlaces, chosen: Mapping[str, int] | None) -> tuple[_Blocks, tuple[int, int, int]]:
     """The blocks that a picture shows, with their lanes, columns and bits: the largest that are plain."""
     places = _places(placed, {name: legal[0] for name, legal in placed.selections.items()} | dict(chosen or {}))
-    columns = max(column for *_, column, _ in places) + 1
+    columns = int(places[-2].max()) + 1
     for size in itertools.product(_LANES, dict.fromkeys((max(columns // _GROUPS, 1), 1)), _BITS):
         blocks = _blocks(placed, places, size)
         if all(block.plain for block in blocks.values()):
@@ -69,33 +71,30 @@ def _drawn(placed: TensorPlaces, chosen: Mapping[str, int] | None) -> tuple[_Blo
     return blocks, size
 
 
-def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> list[tuple[int, ...]]:
-    """The axes and then the coordinates of every place: (row, col, …, cta, lane, column, bit)."""
-    points = list(itertools.product(*(range(size) for size in placed.sizes.values())))
-    known = {**placed.numbers, **selected} | {
-        axis: list(values) for axis, values in zip(placed.sizes, zip(*points, strict=True), strict=True)
-    }
-    columns = []
-    for name in ("cta", "lane", "column", "bit"):
-        values = formula.evaluate(formula.parse(placed.layout.at.get(name, "0")), known)
-        columns.append(values if isinstance(values, list) else [values] * len(points))
-    return [(*point, *there) for point, there in zip(points, zip(*columns, strict=True), strict=True)]
+def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> Array:
+    """Every place, a column each: a row for each axis, then CTAs, lanes, columns and bits."""
+    points = np.indices([*placed.sizes.values()]).reshape(len(placed.sizes), -1)
+    place: dict[str, Any] = {**dict(zip(placed.sizes, points, strict=True)), **selected}
+    there = placed.locate(**place)
+    return np.vstack([points, *(np.broadcast_to(values, points.shape[1]) for values in there)])
 
 
-def _blocks(placed: TensorPlaces, places: Sequence[tuple[int, ...]], size: tuple[int, int, int]) -> _Blocks:
+def _blocks(placed: TensorPlaces, places: Array, size: tuple[int, int, int]) -> _Blocks:
+    """The blocks of that many lanes, columns and bits, by CTA, then by lanes, columns and bits."""
     lanes, width, bits = size
-    inside: dict[tuple[int, int, int, int], list[tuple[int, ...]]] = {}
-    for place in places:
-        cta, lane, column, bit = place[-4:]
-        inside.setdefault((cta, lane // lanes, column // width, bit // bits), []).append(place)
-    full = lanes * width * max(bits // placed.unit, 1)
-    blocks = {}
-    for key, members in inside.items():
-        ranges = {axis: (min(values), max(values)) for axis, values in zip(placed.sizes, zip(*members, strict=False), strict=False)}
-        first = min(place[0] for place in members)
-        plain = len(members) == full and all(place[0] - first == place[-3] % lanes for place in members)
-        blocks[key] = _Block(ranges, plain)
-    return blocks
+    cta, lane, column, bit = places[-4:]
+    keys = np.stack([cta, lane // lanes, column // width, bit // bits])
+    order = np.lexsort(keys[::-1])  # which sorts by its last row first
+    keys, inside = keys[:, order], places[:, order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1).any(axis=0))
+    counts = np.diff(starts, append=keys.shape[1])
+    first, last = (extreme.reduceat(inside, starts, axis=1) for extreme in (np.minimum, np.maximum))
+    in_order = inside[0] - np.repeat(first[0], counts) == inside[-3] % lanes
+    plain = (counts == lanes * width * max(bits // placed.unit, 1)) & np.logical_and.reduceat(in_order, starts)
+    each = zip(keys[:, starts].T.tolist(), first.T.tolist(), last.T.tolist(), plain.tolist(), strict=True)
+    return {
+        (*key,): _Block(dict(zip(placed.sizes, zip(low, high, strict=True), strict=False)), is_plain) for key, low, high, is_plain in each
+    }
 
 
 def _panel(placed: TensorPlaces, blocks: _Blocks, cta: int, size: tuple[int, int, int], across: range) -> Panel:
