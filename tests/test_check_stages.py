@@ -134,3 +134,54 @@ def test_an_mbarrier_that_is_used_once_may_be_waited_for_in_a_loop() -> None:
 def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...], found: list[str]) -> None:
     read = ("bar.sync 2, 160;", _ARRIVE, _PARITY)
     assert ring(read=read, fill=fill) == found
+
+
+def unrolled(stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = _FREE, count: int = 128) -> tuple[list[str], int]:
+    """The rules that a kernel breaks whose stages a compiler computes, with the number of notes that something is not followed.
+
+    Readers do two rounds at once.  What they divide by the number of stages, they multiply by a reciprocal, and they step the address of an
+    mbarrier by the bytes of two: so it leaves the ring, and what is taken away brings it back.
+    """
+    shift = (stages - 1).bit_length() - 1
+    factor = -(-(1 << 32 + shift) // stages)
+    ring = 8 * stages
+    divide = f"mul.wide.u32 %rd{{0}}, %r{{1}}, {factor}; shr.u64 %rd1{{0}}, %rd{{0}}, {32 + shift}; cvt.u32.u64 %r{{0}}, %rd1{{0}};"
+    wait = "poll{0}: mbarrier.try_wait.parity.shared.b64 %p2, [{1}], {2}; @!%p2 bra poll{0};"
+
+    def read(number: int) -> str:
+        """One of the two rounds; the register of its number is 5 or 15."""
+        at, quotient = 20 + 10 * number, 21 + 10 * number
+        return (
+            f"{divide.format(quotient, 5 + 10 * number)} mad.lo.s32 %r{at}, %r{quotient}, {-ring}, %r19; {parity.format(at + 2, quotient)}"
+            f"add.s32 %r{at + 3}, %r{at}, {8 * number}; {wait.format(number, f'%r{at + 3}', f'%r{at + 2}')} ld.shared.b32 %r10, [tile];"
+            f"mbarrier.arrive.shared.b64 _, [%r{at + 3}+{ring}];"
+        )
+
+    lines = (
+        *(".version 8.7", ".target sm_90a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 160, 1, 1", "{"),
+        ".reg .b32 %r<60>; .reg .b64 %rd<200>; .reg .pred %p<9>; .shared .align 128 .b8 tile[8192];",
+        f".shared .align 8 .b64 bars[{2 * stages}];",
+        "mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; @%p5 bra made;",
+        *(f"mbarrier.init.shared.b64 [bars+{8 * each}], {count if each >= stages else 1};" for each in range(2 * stages)),
+        "made: bar.sync 0; mov.u32 %r5, 0; @%p1 bra filling; mov.u32 %r15, 1; mov.u32 %r19, bars;",
+        f"read: {read(0)} {read(1)} add.u32 %r15, %r15, 2; add.u32 %r19, %r19, 16;",
+        "add.u32 %r5, %r5, 2; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; st.global.b32 [%rd3], %r10; ret;",
+        "filling: setp.ne.u32 %p6, %r2, 128; @%p6 bra done; mov.u32 %r9, bars; mov.u32 %r8, tile;",
+        f"again: {divide.format(40, 5)} mul.lo.s32 %r41, %r40, {stages}; sub.s32 %r42, %r5, %r41; shl.b32 %r43, %r42, 3;",
+        f"add.s32 %r44, %r9, %r43; shl.b32 %r45, %r42, 7; add.s32 %r46, %r8, %r45; {parity.format(47, 40)} xor.b32 %r48, %r47, 1;",
+        free and wait.format(2, f"%r44+{ring}", "%r48"),
+        _EXPECT.replace("bars", "%r44") + _COPY.replace("tile", "%r46").replace("bars", "%r44"),
+        "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;",
+        *("done: ret;", "}"),
+    )
+    found = check("\n".join((*lines, "")))
+    return sorted({each.rule for each in found if each.severity != "note"}), sum(each.rule == "not-followed" for each in found)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4, 5, 6, 7, 9, 12])
+def test_stages_that_a_compiler_computes_are_followed(stages: int) -> None:
+    assert unrolled(stages) == ([], 0)
+    assert unrolled(stages, parity="mov.b32 %r{0}, 0;") == (["unchanged-parity"], 0)
+    assert unrolled(stages, free="") == (["refilled-stage"], 0)
+    assert unrolled(stages, count=129) == (["wrong-arrival-count"], 0)
+    assert unrolled(stages, count=127) == (["wrong-arrival-count"], 0)

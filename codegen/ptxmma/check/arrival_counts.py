@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.rule import Rule
@@ -31,22 +32,53 @@ RULES: Mapping[str, Rule] = {
 _UNCOUNTED = re.compile(rb"mbarrier\.arrive_drop|mbarrier\..*\.shared::cluster|tcgen05\..*\.multicast")
 
 
+class _Arrivals(NamedTuple):
+    """Arrivals of an instruction.
+
+    Attributes:
+        threads: a mask of the threads that execute it.
+        times: the arrivals of each.
+    """
+
+    threads: int
+    times: int
+
+    @property
+    def number(self) -> int:
+        """The number of arrivals."""
+        return self.threads.bit_count() * self.times
+
+
 def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The first arrival on mbarriers on which fewer arrive than a phase needs, with both numbers."""
-    for place in {each.place: None for each in barriers.waits} if barriers.are_counted else ():
-        count = barriers.arrivals_of_a_phase(place) if place is not None else None
-        if place is None or not count:
+    waited = [each.place for each in barriers.waits if each.place is not None] if barriers.are_counted else []
+    for place in {single: None for each in waited for single in each.singles()}:
+        count = barriers.arrivals_of_a_phase(place)
+        if not count:
             continue
         arriving = [each for each in barriers.arrivals if each.may_be_of(place)]
         total = most(barriers, arriving)
+        if total and total >= count and _come_in_turn(barriers, arriving, place):
+            total = most(barriers, arriving, in_turn=True)
         if total and total < count and all(_comes_once(barriers, each, place) for each in arriving):
             yield arriving[0], f"{count:,}, and no more than {total:,} come"
 
 
-def most(barriers: Mbarriers, arriving: Sequence[Used]) -> int | None:
-    """The most arrivals of some instructions if each thread executes each of them once; None where it is not known."""
-    numbers = [_arrivals(barriers, each, barriers.most) for each in arriving] if barriers.are_counted else [None]
-    return None if None in numbers else sum(filter(None, numbers))
+def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False) -> int | None:
+    """The most arrivals of some instructions; None where it is not known.
+
+    Args:
+        barriers: the mbarriers of the kernel.
+        arriving: the instructions.
+        in_turn: whether each thread executes one of them, not each once.
+    """
+    found = [_arrivals(barriers, each, barriers.most) for each in arriving] if barriers.are_counted else [None]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    if in_turn:
+        known = [_Arrivals(functools.reduce(int.__or__, (each.threads for each in known)), max(each.times for each in known))]
+    return sum(each.number for each in known)
 
 
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
@@ -55,14 +87,14 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
         count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
-        number = _arrivals(barriers, each, barriers.fewest, exist=None if exact else barriers.sure) if count else None
-        if count and number and number > count:
+        few = _arrivals(barriers, each, barriers.fewest, exist=None if exact else barriers.sure) if count else None
+        if count and few is not None and few.number > count:
             address = text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
             if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
-                yield each, f"{count:,}, and {number:,} come"
+                yield each, f"{count:,}, and {few.number:,} come"
 
 
-def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, exist: int | None = None) -> int | None:
+def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, exist: int | None = None) -> _Arrivals | None:
     """The arrivals of some threads; None where they are not known.
 
     Args:
@@ -77,21 +109,53 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, ex
         return None
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
         return None
-    times = barriers.addresses.of(operand) if operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode else None
-    if times is not None and times.terms:
+    counted = operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode
+    times = barriers.addresses.of(operand if counted else b"1", used.use.offset)
+    if times.terms:
         return None
     if exist is not None:
         everyone = (1 << thread_values.WARP) - 1
         warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
         mask = max(mask & exist, everyone if everyone in warps else mask & -mask, key=int.bit_count)
-    return mask.bit_count() * (times.constant if times is not None else 1)
+    return _Arrivals(mask, times.constant)
 
 
 def _comes_once(barriers: Mbarriers, arrival: Used, place: Place) -> bool:
     """Return whether an arrival is executed once in each phase: no loop repeats it, or each round waits for who waits for the phase."""
     turn = barriers.round_of(arrival)
-    asked = [wait.place for wait in barriers.waits if wait.block in turn and wait.place is not None]
-    return not turn or any(each.meets(place) or _answers(barriers, each, place) for each in asked)
+    return not turn or any(each.block in turn for each in _answering(barriers, place))
+
+
+def _answering(barriers: Mbarriers, place: Place) -> Iterator[Used]:
+    """The waits for a phase of an mbarrier, or for another one whose every round is filled after such a wait."""
+    for wait in barriers.waits:
+        if wait.place is not None and (wait.place.meets(place) or _answers(barriers, wait.place, place)):
+            yield wait
+
+
+def _come_in_turn(barriers: Mbarriers, arriving: Sequence[Used], place: Place) -> bool:
+    """Return whether a thread that arrives on an mbarrier waits for the next phase of one and the same before it arrives again."""
+    asked = {each.place for each in _answering(barriers, place) if each.place is not None}
+    return any(not _meet(barriers, arriving, [each for each in barriers.waits if each.may_be_of(one)]) for one in asked)
+
+
+def _meet(barriers: Mbarriers, arriving: Sequence[Used], waits: Sequence[Used]) -> bool:
+    """Return whether a path leads from an arrival to another one, or to itself again, without a wait."""
+    stops: dict[int, list[tuple[int, bool]]] = {}
+    for each in (*arriving, *waits):
+        stops.setdefault(each.block, []).append((each.use.offset, each in arriving))
+    waiting = [(each.block, each.use.offset) for each in arriving]
+    seen = set[int]()
+    while waiting:
+        block, begin = waiting.pop()
+        following = min((stop for stop in stops.get(block, ()) if stop[0] > begin), default=None)
+        if following is None:
+            fresh = {way.after for way in barriers.paths.ways[block] if way.after >= 0} - seen
+            seen |= fresh
+            waiting += [(after, -1) for after in fresh]
+        elif following[1]:
+            return True
+    return False
 
 
 def _answers(barriers: Mbarriers, asked: Place, place: Place) -> bool:

@@ -157,7 +157,7 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
         if not together or len({*expected_on}) < len(expected_on) or not {ways[each.offset] for each in bringing} <= {*expected_on}:
             continue
         sizes = [_size(text, each, count, addresses) for each in together]
-        expected = addresses.of(use.operand)
+        expected = addresses.of(use.operand, use.offset)
         if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
             yield use, f"{brought:,} bytes, not {expected.constant:,}"
 
@@ -179,7 +179,7 @@ def _size(text: bytes, use: Use, count: ByteCount, addresses: Addresses) -> int 
     if not copies or b"multicast" in use.opcode:
         return None
     operand = _BEFORE_LAST.search(text[use.offset : text.find(b";", use.offset)])
-    size = addresses.of(operand[1]) if operand is not None else None
+    size = addresses.of(operand[1], use.offset) if operand is not None else None
     return size.constant if size is not None and not size.terms else None
 
 

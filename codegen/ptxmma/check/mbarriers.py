@@ -122,7 +122,7 @@ class Mbarriers:
 
     def arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
-        counts = [self.addresses.of(each.use.operand) for each in self.made if each.may_be_of(place)]
+        counts = [self.addresses.of(each.use.operand, each.use.offset) for each in self.made if each.may_be_of(place)]
         numbers = {None if each.terms else each.constant for each in counts}
         return numbers.pop() if len(numbers) == 1 else None
 

@@ -10,6 +10,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.sums import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.sums import Term
 
 RULES: Mapping[str, Rule] = {
     "refilled-stage": Rule(
@@ -84,12 +86,23 @@ def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     address = _ADDRESS.search(text, copy.use.offset)
     if address is None:
         return False
-    total = barriers.addresses.of(address[0])
-    written = {name for name in total.terms if any(barriers.block_of(offset) in turn for *_, offset in registers.writes(name))}
-    if not written:
+    total = barriers.addresses.of(address[0], copy.use.offset)
+    moving = [term for term in total.terms if any(barriers.block_of(offset) in turn for offset in _changes(term, registers))]
+    if not moving:
         return True
     ends = {way.predicate for number in turn for way in barriers.paths.ways[number] if way.predicate and way.after not in turn}
-    return all(map(barriers.addresses.values, written)) and not any(_is_limited(registers, predicate.lstrip(b"!")) for predicate in ends)
+    return all(map(barriers.addresses.values, moving)) and not any(_is_limited(registers, predicate.lstrip(b"!")) for predicate in ends)
+
+
+def _changes(term: Term, registers: Predicates) -> Iterator[int]:
+    """Places of instructions that change a term of an address, or of the loop that counts it."""
+    if isinstance(term, bytes):
+        yield from (offset for *_, offset in registers.writes(term))
+    elif isinstance(term, Rounds):
+        yield term.loop
+    else:
+        for inner, _ in term.terms:
+            yield from _changes(inner, registers)
 
 
 def _is_limited(registers: Predicates, predicate: bytes) -> bool:
@@ -98,6 +111,8 @@ def _is_limited(registers: Predicates, predicate: bytes) -> bool:
     for name in waiting:
         for opcode, _, operands, _ in registers.writes(name):
             words = words_of(operands)
+            if opcode.startswith(b"sub.") and literals.integer(words[0]) is None:
+                words = words[:1]  # compilers take a few rounds away, which they unroll
             if opcode.startswith(_LIMITING) or (opcode.startswith(b"setp.") and any(map(literals.integer, words))):
                 return True
             fresh = [word for word in words if word not in seen] if opcode.startswith(_COUNTING) else []

@@ -1,7 +1,7 @@
 """Addresses in shared memory that a function computes: a variable, a constant, and the steps of an index into an array.
 
-Moves, sums, shifts, products with constants and what a division by one leaves are followed.  ``mapa`` and the mask that chooses a thread
-block of a pair give the same place in another thread block, where the kernel does the same.
+Moves, sums, products and quotients with constants, masks, and what a loop adds in each round are followed.  ``mapa`` and the mask that
+chooses a thread block of a pair give the same place in another thread block, where the kernel does the same.
 """
 
 from __future__ import annotations
@@ -9,28 +9,25 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals
+from ptxmma.ptx.sums import Remainder, Sum, Term
+from ptxmma.ptx.text_loops import TextLoops
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.thread_masks import Write
 
 _TERM = re.compile(rb"([+-]?)\s*([\w$%.]+)")
 _NAMED = re.compile(rb"[a-zA-Z_$][\w$]*")
 #: Instructions that give their operand, or the same place in another thread block.
-_SAME = re.compile(rb"mov\.[bus](?:32|64)|cvt\.[us]\d\d\.[us]\d\d|cvta(?:\.to)?\.shared\.u64|mapa\.[\w.:]+|and\.b32|shfl\.sync\.idx\.b32")
+_SAME = re.compile(rb"mov\.[bus](?:32|64)|cvt\.[us]\d\d\.[us]\d\d|cvta(?:\.to)?\.shared\.u64|mapa\.[\w.:]+|shfl\.sync\.idx\.b32")
+_COMPUTED = re.compile(rb"(add|sub|shl|shr|and|or|xor|rem|div|(?:mul|mad)\.(?:lo|wide|hi))\.([bsu])(16|32|64)")
 #: The bits of an address that a mask may clear: the lowest bit of a thread block's rank, and bits that are 0 where 8 bytes are aligned.
 _CLEARED = 0x100000F
-_ADDED = re.compile(rb"(add|sub)\.[us](?:32|64)")
-_SHIFTED = re.compile(rb"shl\.b(?:32|64)")
-_MULTIPLIED = re.compile(rb"(?:mul|mad)\.(?:lo|wide)\.[us](?:16|32|64)")
-_REMAINDER = re.compile(rb"rem\.[us](?:16|32|64)")
-#: Instructions from which a quotient is made: compilers multiply by a reciprocal, and keep the high half.
-_DIVIDED = re.compile(rb"(?:mul\.(?:hi|wide)|div)\.[us](?:16|32|64)")
-#: Instructions from there to the quotient.
-_QUOTIENT = 8
 _STEPS = re.compile(rb"(?:mov|add)\.")
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:32|64)")
 #: Bytes before an instruction in which the one is looked for that writes its register.
@@ -39,20 +36,6 @@ _NEAR = 512
 _DEEPEST = 32
 #: Instructions that write one register; of more, it is not looked whether all write the same.
 _MOST_WRITES = 8
-
-
-class Sum(NamedTuple):
-    """A sum of registers or variables, each times a factor, and a constant."""
-
-    terms: Mapping[bytes, int]
-    constant: int = 0
-
-    def plus(self, other: Sum, factor: int = 1) -> Sum:
-        """This and another sum times a factor."""
-        terms = dict(self.terms)
-        for name, times in other.terms.items():
-            terms[name] = terms.get(name, 0) + factor * times
-        return Sum({name: times for name, times in terms.items() if times}, self.constant + factor * other.constant)
 
 
 class Place(NamedTuple):
@@ -84,13 +67,8 @@ class Place(NamedTuple):
 
     def meets(self, other: Place) -> bool:
         """Return whether a place may be one of the other's."""
-        if self.variable != other.variable:
-            return False
-        if self.step and other.step and self.step != other.step:
-            return True  # arrays of different things: not looked at
-        step = self.step or other.step
-        apart = other.first - self.first
-        if step and apart % step:
+        step, apart = math.gcd(self.step, other.step), other.first - self.first
+        if self.variable != other.variable or (step and apart % step):
             return False
         return (not self.places or apart <= self.step * (self.places - 1)) and (
             not other.places or -apart <= other.step * (other.places - 1)
@@ -110,9 +88,9 @@ class Addresses:
 
     def __init__(self, text: bytes, registers: Predicates) -> None:
         self._text, self._registers = text, registers
-        self._sums: dict[bytes, Sum] = {}
+        self._sums: dict[tuple[bytes, int], Sum] = {}  # by a register, and the loop in which it is read
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
-        self._limits: dict[bytes, int] = {}  # the number of values of what a mask or a division leaves of an index
+        self._loops = TextLoops(text)
         self.values = functools.lru_cache(maxsize=None)(self._values)
 
     def place(self, operand: bytes, at: int) -> Place | None:
@@ -125,108 +103,119 @@ class Addresses:
         return self._places[operand, at]
 
     def _place(self, operand: bytes, at: int) -> Place | None:
-        total = self.of(operand)
-        for name in [name for name in total.terms if _NAMED.fullmatch(name) and len(self._registers.writes(name)) > 1]:
+        total = self.of(operand, at)
+        for name in [name for name in total.terms if isinstance(name, bytes) and _is_named(name) and len(self._registers.writes(name)) > 1]:
             total = total.plus(self._nearest(name, at), total.terms[name]).plus(Sum({name: -total.terms[name]}))
-        variables = [name for name, times in total.terms.items() if times == 1 and self._is_variable(name)]
+        variables = [name for name, times in total.terms.items() if times == 1 and isinstance(name, bytes) and self._is_variable(name)]
         indices = {name: times for name, times in total.terms.items() if name not in variables}
-        if len(variables) != 1 or any(not name.startswith(b"%") for name in indices):
+        if len(variables) != 1 or any(isinstance(name, bytes) and not name.startswith(b"%") for name in indices):
             return None
+        if not indices:
+            return Place(variables[0], total.constant)
         step = math.gcd(*indices.values())
-        if not indices or step == 1:
-            return Place(variables[0], total.constant) if not indices else None
-        if min(indices.values()) < 0:  # an index is taken away: the first place may be anywhere before the constant
-            return Place(variables[0], total.constant % step, step, 0)
-        return Place(variables[0], total.constant, step, self.values(*indices) if len(indices) == 1 else 0)
+        if step == 1:
+            return None
+        count = self.values(*indices) if len(indices) == 1 else 0
+        if min(indices.values()) > 0:
+            return Place(variables[0], total.constant, step, count)
+        # An index is taken away: the last place is at the constant.
+        return Place(variables[0], total.constant - step * (count - 1), step, count) if count else None
 
     def _is_variable(self, name: bytes) -> bool:
-        return _NAMED.fullmatch(name) is not None and not self._registers.writes(name)
+        return _is_named(name) and not self._registers.writes(name)
 
-    def of(self, operand: bytes) -> Sum:
-        """The sum that an operand is, ``b"[%r1+8]"``."""
+    def of(self, operand: bytes, at: int) -> Sum:
+        """The sum that an operand is, ``b"[%r1+8]"``, of an instruction at a place in the text."""
         total = Sum({})
         for sign, word in _TERM.findall(operand.strip(b"[] \t")):
-            number = literals.integer(word)
-            total = total.plus(Sum({}, number) if number is not None else self._register(word, 0), -1 if sign == b"-" else 1)
-        return total
+            total = total.plus(self._operand(word, at, 0), -1 if sign == b"-" else 1)
+        return total.in_rings()
 
     def _nearest(self, name: bytes, at: int) -> Sum:
         """The sum in a register of inline assembly, which has one in many scopes: from the instruction before a place that writes it."""
-        written = [*re.finditer(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+%b\s*,([^;]*)" % name, self._text[max(0, at - _NEAR) : at])]
-        return self._written(name, written[-1][1], written[-1][2], 0) if written else Sum({name: 1})
+        begin = max(0, at - _NEAR)
+        written = [*re.finditer(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+%b\s*,([^;]*)" % name, self._text[begin:at])]
+        return self._written(name, (written[-1][1], 0, written[-1][2], begin + written[-1].start()), 0) if written else Sum({name: 1})
 
-    def _register(self, name: bytes, depth: int) -> Sum:
-        found = self._sums.get(name)
-        if found is None:
-            self._sums[name] = Sum({name: 1})  # for a value that is computed from itself
-            found = self._sums[name] = self._computed(name, depth)
-        return found
+    def _operand(self, operand: bytes, at: int, depth: int) -> Sum:
+        """The sum that a register or a constant is, where an instruction at a place in the text reads it."""
+        number = literals.integer(operand)
+        if number is not None:
+            return Sum({}, number)
+        key = operand, self._loops.smallest(at) if len(self._registers.writes(operand)) > 1 else -1
+        if key not in self._sums:
+            self._sums[key] = Sum({operand: 1})  # for a value that is computed from itself
+            self._sums[key] = self._computed(operand, at, depth)
+        return self._sums[key]
 
-    def _computed(self, name: bytes, depth: int) -> Sum:
-        writes = self._registers.writes(name)
+    def _computed(self, name: bytes, at: int, depth: int) -> Sum:
+        writes = self._registers.values_written(name)
         if not writes or len(writes) > _MOST_WRITES or depth > _DEEPEST or any(place for _, place, _, _ in writes):
             return Sum({name: 1})
-        sums = [self._written(name, opcode, rest, depth) for opcode, _, rest, _ in writes]
+        counted = self._counted(name, writes, at, depth) if len(writes) > 1 else None
+        if counted is not None:
+            return counted
+        sums = [self._written(name, write, depth) for write in writes]
         # The first place of an array, and a place with an index: the register may hold any place of the array.
         widest = max(sums, key=lambda each: len(each.terms))
         parts = (each.constant == widest.constant and each.terms.items() <= widest.terms.items() for each in sums)
-        return widest if all(parts) else Sum({name: 1})
+        return widest if name not in widest.terms and all(parts) else Sum({name: 1})
 
-    def _written(self, name: bytes, opcode: bytes, rest: bytes, depth: int) -> Sum:
+    def _counted(self, name: bytes, writes: Sequence[Write], at: int, depth: int) -> Sum | None:
+        """The sum that a register is in a loop whose rounds add constants to it; None for another register, or where its start differs."""
+        around = self._loops.around(at)
+        for number, loop in enumerate(around):
+            steps = {write[3]: self._step(name, write) for write in writes if write[3] in loop}
+            if not steps or None in steps.values():
+                continue
+            starts = [write for write in writes if write[3] not in steps and self._loops.may_precede(write[3], loop)]
+            sums = [self._written(name, write, depth) for write in starts]
+            if not sums or any(each != sums[0] for each in sums):
+                return None
+            total = sums[0]
+            for inner in around[number:]:
+                for offset, step in steps.items():
+                    if step and offset in inner:
+                        total = total.plus(Sum({self._loops.rounds(inner, offset): step}))
+            return total
+        return None
+
+    def _step(self, name: bytes, write: Write) -> int | None:
+        """The constant that an instruction, and those before it, add to a register; None if they do not."""
+        total = 0
+        for _ in range(_DEEPEST):
+            opcode, _, rest, _ = write
+            source, *others = (operand.strip() for operand in rest.split(b","))
+            added = [literals.integer(each) for each in others]
+            if opcode.startswith((b"add.", b"sub.")) and len(added) == 1 and added[0] is not None:
+                total += added[0] if opcode.startswith(b"add.") else -added[0]
+            elif not opcode.startswith(b"mov.") or others:
+                return None
+            if source == name:
+                return total
+            writes = self._registers.writes(source)
+            if len(writes) != 1:
+                return None
+            (write,) = writes
+        return None
+
+    def _written(self, name: bytes, write: Write, depth: int) -> Sum:
         """The sum that an instruction writes into a register."""
-        itself = Sum({name: 1})
+        opcode, _, rest, at = write
         operands = [operand.strip() for operand in rest.split(b",")]
         if any(not operand or operand.startswith(b"{") for operand in operands):
-            return itself
-        sums = [self._operand(operand, depth + 1) for operand in operands]
-        constants = [each.constant if not each.terms else None for each in sums]
+            return Sum({name: 1})
+        first, *others = (self._operand(operand, at, depth + 1) for operand in operands)
         if _SAME.fullmatch(opcode):
-            mask = constants[-1] if opcode.startswith(b"and") else -1
-            if mask is not None and (mask | _CLEARED) & 0xFFFFFFFF == 0xFFFFFFFF:
-                return sums[0]
-            return self._limited(name, mask & -mask, mask // (mask & -mask) + 1) if mask is not None and mask > 0 else itself
-        if _REMAINDER.fullmatch(opcode) and len(sums) == 2 and constants[1]:
-            return self._limited(name, 1, constants[1])
-        if opcode.startswith(b"sub.") and (divisor := self._divisor(operands[0], sums[1])) > 1:
-            return self._limited(name, 1, divisor)
-        if (added := _ADDED.fullmatch(opcode)) and len(sums) == 2:
-            return sums[0].plus(sums[1], 1 if added[1] == b"add" else -1)
-        if _SHIFTED.fullmatch(opcode) and len(sums) == 2 and constants[1] is not None and constants[1] < 32:
-            return Sum({}).plus(sums[0], 1 << constants[1])
-        if _MULTIPLIED.fullmatch(opcode) and len(sums) > 1 and constants[1] is not None:
-            product = Sum({}).plus(sums[0], constants[1])
-            return product.plus(sums[2]) if len(sums) == 3 else product
-        return itself
+            return first
+        computed = _COMPUTED.fullmatch(opcode)
+        found = _result(computed[1], [first, *others], int(computed[3]), signed=computed[2] != b"u") if computed and others else None
+        return Sum({name: 1}) if found is None else found.in_rings()
 
-    def _limited(self, name: bytes, step: int, values: int) -> Sum:
-        """The sum that a register is which has what a mask or a division leaves of an index."""
-        self._limits[name] = values
-        return Sum({name: step})
-
-    def _divisor(self, dividend: bytes, product: Sum) -> int:
-        """The constant by which a register was divided, if a sum is the quotient times that constant; 0 if it is another sum."""
-        divided = not product.constant and any(self._divides(quotient, dividend) for quotient in product.terms)
-        return math.gcd(*product.terms.values()) if divided else 0
-
-    def _divides(self, name: bytes, dividend: bytes) -> bool:
-        """Return whether a register is computed from the quotient of another one and a constant."""
-        waiting = {name}
-        for _ in range(_QUOTIENT):
-            written = [(opcode, rest) for each in waiting for opcode, _, rest, _ in self._registers.writes(each)[:_MOST_WRITES]]
-            operands = [(opcode, [operand.strip() for operand in rest.split(b",")]) for opcode, rest in written]
-            if any(_DIVIDED.fullmatch(opcode) and dividend in names for opcode, names in operands):
-                return True
-            waiting = {name for _, names in operands for name in names if name.startswith(b"%")}
-        return False
-
-    def _operand(self, operand: bytes, depth: int) -> Sum:
-        number = literals.integer(operand)
-        return Sum({}, number) if number is not None else self._register(operand, depth)
-
-    def _values(self, index: bytes) -> int:
+    def _values(self, index: Term) -> int:
         """The number of values of an index that goes round in a ring from 0; 0 if it is not known."""
-        if index in self._limits:
-            return self._limits[index]
+        if not isinstance(index, bytes):
+            return index.values if isinstance(index, Remainder) else 0
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
             for opcode, _, rest, _ in self._registers.values_written(waiting.pop()):
@@ -255,3 +244,43 @@ class Addresses:
         if compared is None or number is None or one != counted:
             return 0
         return number + (compared[1] in ((b"gt", b"hi") if first == b"0" else (b"le", b"ls")))
+
+
+def _is_named(name: bytes) -> bool:
+    """Return whether a name is one that PTX's authors give, not one of a register that a compiler numbers."""
+    return _NAMED.fullmatch(name) is not None
+
+
+def _result(what: bytes, sums: Sequence[Sum], bits: int, *, signed: bool) -> Sum | None:
+    """The sum that an operation gives; None where it is none.
+
+    Args:
+        what: the operation.
+        sums: its operands.
+        bits: the bits of each number.
+        signed: whether the highest one is a sign.
+    """
+    first, second, *third = sums
+    if what in (b"add", b"sub"):
+        return first.plus(second, 1 if what == b"add" else -1)
+    if second.terms and not first.terms and what.startswith((b"mul", b"mad", b"and", b"or", b"xor")):
+        first, second = second, first
+    number = second.constant
+    if second.terms:
+        return None
+    if what.startswith((b"mul", b"mad")):
+        # The text may give a reciprocal a sign that it does not have: the high half of the product differs.
+        product = Sum({}).plus(first, number if signed or what.endswith(b"lo") else number % (1 << bits))
+        product = product.divided(1 << bits) if what.endswith(b"hi") else product
+        return product.plus(third[0]) if third else product
+    if what in (b"shl", b"shr"):
+        return None if not 0 <= number < 64 else Sum({}).plus(first, 1 << number) if what == b"shl" else first.divided(1 << number)
+    if what in (b"div", b"rem"):
+        return None if number <= 0 else first.divided(number) if what == b"div" else first.remainder(number)
+    number = number - (1 << 32) if number >> 31 == 1 else number
+    if any(isinstance(term, bytes) and _is_named(term) for term in first.terms):  # an address
+        return first if what == b"and" and (number | _CLEARED) == -1 else None
+    masked = first.masked(number)
+    if masked is None or what == b"and":
+        return masked
+    return first.plus(Sum({}, number)).plus(masked, -2 if what == b"xor" else -1)

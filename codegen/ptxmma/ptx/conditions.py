@@ -235,7 +235,7 @@ class Predicates:
         return _LISTED.match(self._text, write[3] + len(write[0])) is not None
 
     def values_written(self, name: bytes) -> list[Write]:
-        """The instructions that write a register, with a constant in place of a copied register that is known to have one.
+        """The instructions that write a register, with a constant or a variable in place of a copied register that is known to have one.
 
         Compilers begin the registers of a loop with copies of one of them.
         """
@@ -247,10 +247,12 @@ class Predicates:
         return self._written[name]
 
     def _constant_before(self, source: bytes, offset: int) -> bytes:
-        """A register, or the constant that the last instruction before a place gives it, if no label comes between."""
+        """A register, or the constant or variable that the last instruction before a place gives it, if no label comes between."""
         before = [write for write in self.writes(source) if write[3] < offset][-1:]
         constant = before[0][2].strip() if before and before[0][0].startswith(b"mov.") else b""
-        return source if literals.integer(constant) is None or _LABEL.search(self._text, before[0][3], offset) else constant
+        if not constant or (literals.integer(constant) is None and (constant.startswith(b"%") or self.writes(constant))):
+            return source
+        return source if _LABEL.search(self._text, before[0][3], offset) else constant
 
     def sources(self, names: Iterable[bytes]) -> set[bytes]:
         """Registers, and all from which they are computed, at any remove."""

@@ -16,7 +16,7 @@ INDEX = b"%tid.x"
 #: The most threads that a kernel says it has in the first dimension, or in all.
 _LIMIT = re.compile(rb"\.(?:req|max)ntid\s+([\d\s,]+)")
 _OPERATION = re.compile(
-    rb"(?P<what>mov|cvt|shl|shr|and|or|xor|not|min|max|add|sub|mul\.lo|div|rem|selp|setp\.\w\w|shfl\.sync\.idx)"
+    rb"(?P<what>mov|cvt|shl|shr|and|or|xor|not|min|max|add|sub|mul\.(?:lo|hi|wide)|mad\.lo|div|rem|selp|setp\.\w\w|shfl\.sync\.idx)"
     rb"(?:\.(?:[bu](?P<to>16|32|64)|(?P<signed>s)(?P<width>16|32|64)|pred))(?:\.[us](?P<of>16|32|64))?"
 )
 _MASKS = {b"16": (1 << 16) - 1, b"32": (1 << 32) - 1, b"64": (1 << 64) - 1}
@@ -35,6 +35,8 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
     b"min": min,
     b"max": max,
     b"mul.lo": operator.mul,
+    b"mul.wide": operator.mul,
+    b"mad.lo": lambda one, other, added: one * other + added,
     b"div": operator.floordiv,
     b"rem": operator.mod,
     b"selp": lambda one, other, which: one if which else other,
@@ -82,9 +84,14 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
         if match["what"] in (b"cvt", b"div", b"rem") and any(number > read >> 1 for each in numbers for number in each):
             return None  # a negative number, of which Python's quotient is another
         numbers = [[number - limit - 1 if number > limit >> 1 else number for number in each] for each in numbers]
+    make = _RESULTS.get(match["what"])
     if match["what"].startswith(b"setp"):
         limit = 1
-    make = _RESULTS.get(match["what"])
+    elif match["what"] == b"mul.wide":
+        limit += limit << limit.bit_length()
+    elif match["what"] == b"mul.hi":
+        bits = limit.bit_length()
+        numbers, make = [[one * other >> bits for one, other in zip(*numbers, strict=True)]], _RESULTS[b"mov"]
     try:
         return [int(make(*each)) & limit for each in zip(*numbers, strict=True)] if make is not None else None
     except (ZeroDivisionError, TypeError):

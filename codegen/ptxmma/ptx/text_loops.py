@@ -1,0 +1,58 @@
+"""Loops of a function as stretches of its text, as compilers write them: from a label to the last branch that goes back to it."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import functools
+import re
+from collections.abc import Sequence
+
+from ptxmma.ptx.sums import Rounds
+
+_LABEL = re.compile(rb"[\s;{}]([\w$%]+):(?!:)")
+_COUNTS = re.compile(rb"\b(?:add|sub|bra)\b")
+_BRANCH = re.compile(rb"\bbra(?:\.uni)?\s+([\w$%]+)\s*;")
+
+
+class TextLoops:
+    """The loops of a function; those whose labels several scopes declare are polls in inline assembly, and are left out.
+
+    Args:
+        text: the function's text.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self.around = functools.lru_cache(maxsize=None)(self._around)
+
+    @functools.cached_property
+    def _parts(self) -> tuple[list[range], list[int]]:
+        """The loops, each before those in it, and the places at which blocks begin."""
+        labels: dict[bytes, list[int]] = {}
+        for match in _LABEL.finditer(self._text):
+            labels.setdefault(match[1], []).append(match.start(1))
+        branches = [(match.start(), labels[match[1]][0]) for match in _BRANCH.finditer(self._text) if len(labels.get(match[1], ())) == 1]
+        ends = {head: at for at, head in branches if head < at}  # the last one counts
+        loops = sorted((range(head, end) for head, end in ends.items()), key=lambda loop: (loop.start, -loop.stop))
+        # Instructions before and after a poll are executed equally often: it counts nothing, and only itself goes back to it.
+        times = collections.Counter(head for _, head in branches)
+        polls = [loop for loop in loops if times[loop.start] == 1 and not _COUNTS.search(self._text, loop.start, loop.stop)]
+        begins = {place for branch in branches for place in branch}
+        return loops, sorted(begins.difference(*((loop.start, loop.stop) for loop in polls)))
+
+    def _around(self, at: int) -> Sequence[range]:
+        """The loops that repeat an instruction at a place, the largest first."""
+        return [loop for loop in self._parts[0] if at in loop]
+
+    def smallest(self, at: int) -> int:
+        """The place of the smallest loop that repeats an instruction at a place; -1 where none does."""
+        return max((loop.start for loop in self.around(at)), default=-1)
+
+    def may_precede(self, at: int, loop: range) -> bool:
+        """Return whether an instruction outside a loop may come before it: it does in the text, or a larger loop repeats both."""
+        return at < loop.start or any(loop.start in other and loop != other for other in self.around(at))
+
+    def rounds(self, loop: range, at: int) -> Rounds:
+        """The number of times that an instruction at a place was executed since a loop began."""
+        return Rounds(loop.start, bisect.bisect(self._parts[1], at))
