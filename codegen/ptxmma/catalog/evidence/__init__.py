@@ -6,7 +6,9 @@ An instruction that no witness covers is unproven.  Neither is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -131,7 +133,7 @@ class Row(Entry, frozen=True, kw_only=True):
     stale: tuple[str, ...] = ()
 
 
-class Summary(Entry, frozen=True, kw_only=True):
+class Summary(Entry, frozen=True, kw_only=True, dict=True):
     """The evidence of all instructions, layouts and errata."""
 
     generated: str = ""  # the generator that made the file, and its input
@@ -159,8 +161,17 @@ class Summary(Entry, frozen=True, kw_only=True):
         """The evidence for an instruction; empty where there is none."""
         row = self.instructions.get(canonical, Row())
         rest: dict[str, Any] = {name: getattr(row, name) for name in ("executed", "peers", "differing", "atoms", "stale")}
-        rest["intrinsics"] = tuple(each.name for each in self.intrinsics if canonical in each.instructions)
+        rest["intrinsics"] = tuple(self._intrinsics.get(canonical, ()))
         return Evidence(assembled=self.answers[row.assembled] if row.assembled is not None else {}, **rest)
+
+    @functools.cached_property
+    def _intrinsics(self) -> Mapping[str, list[str]]:
+        """LLVM's intrinsics of each instruction."""
+        named: dict[str, list[str]] = defaultdict(list)
+        for intrinsic in self.intrinsics:
+            for canonical in intrinsic.instructions:
+                named[canonical].append(intrinsic.name)
+        return named
 
 
 NOTHING = Summary(tools=(), answers=(), by_layout={}, instructions={})

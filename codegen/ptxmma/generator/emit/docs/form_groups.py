@@ -31,7 +31,7 @@ class FormGroup:
         """Their family."""
         return self.own[0].family
 
-    @property
+    @functools.cached_property
     def path(self) -> str:
         """The address of the page below the reference: ``"mma/m16n8k16-f16"``."""
         return links.page(self.own[0])
