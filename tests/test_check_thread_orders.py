@@ -306,5 +306,21 @@ def test_a_finding_names_the_path() -> None:
     text = _HEAD + "\n".join((*KERNELS["a wait on one path"][1], "ret;", "}", ""))
     (finding,) = [each for each in check(text) if each.severity != "note"]
     what, _, why = finding.message.partition(": ")
-    assert what == "it reads shared memory that only copies can have written, and no wait covers any of their groups"
+    assert (
+        what
+        == "it reads shared memory that only copies can have written, and neither cp.async.wait_group nor cp.async.wait_all comes before"
+    )
     assert why.startswith("cp.async of line 9, if %p2 is true")
+
+
+def test_a_finding_names_a_wait_that_is_too_weak() -> None:
+    groups = (_COPY, _COMMIT, _NEXT, _COMMIT, "cp.async.wait_group 2;", "bar.sync 0;", _READ)
+    (finding,) = check(_HEAD + "\n".join((*groups, "ret;", "}", ""))).findings
+    assert "the cp.async.wait_group before it lets all of their groups go on: its number must be smaller" in finding.message
+
+
+def test_the_copies_that_an_unrolled_loop_has_of_an_instruction_are_one_finding() -> None:
+    round_ = (*_SENT, _LOADED_AGAIN)
+    found = check(_HEAD + "\n".join((*round_, *round_, _READ_ALL, "ret;", "}", ""))).findings
+    (finding,) = [each for each in found if each.rule == "reused-source"]
+    assert (finding.line, finding.message.partition("; ")[2]) == (11, "1 more like it: line 16 (PTX ISA 9.7.9.27.2.2)")

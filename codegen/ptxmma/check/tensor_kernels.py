@@ -160,13 +160,11 @@ class TensorKernels:
         # A step that the kernel lacks is reported once.
         lacking = (*(self._loads if unwaited else ()), *((*self._products, *self._opcode(_COMMIT)) if unordered else ()))
         freed = self._has(_FREE, text)
-        reported = set[tuple[int, str]]()
+        wrong: dict[tuple[int, str], Misuse] = {}
         for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
-            key = misuse.at.offset, misuse.wrong.rule
-            known = misuse.since[-1].opcode.startswith(lacking) or (misuse.at.opcode == EXIT and not freed)
-            if key not in reported and not known:
-                reported.add(key)
-                yield lifecycles.remark(function, misuse)
+            if not misuse.since[-1].opcode.startswith(lacking) and (misuse.at.opcode != EXIT or freed):
+                wrong.setdefault((misuse.at.offset, misuse.wrong.rule), misuse)
+        yield from lifecycles.remarks(function, wrong.values())
 
     def _at_a_wrong_time(
         self, function: Function, paths: KernelPaths, bits: RegisterBits, statements: list[Statement], target: str

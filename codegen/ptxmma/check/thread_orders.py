@@ -149,9 +149,8 @@ class ThreadOrders:
         misuses = paths.misuses(followed, objects=objects)
         arriving = any(each.wrong.frees for each in misuses)
         freeing = {place for pairing in self._pairings for place in _freeing(function, paths, addresses, pairing)} if arriving else set()
-        for misuse in misuses:
-            if not misuse.wrong.frees or misuse.at.offset in freeing:
-                yield lifecycles.remark(function, misuse)
+        wrong = (misuse for misuse in misuses if not misuse.wrong.frees or misuse.at.offset in freeing)
+        yield from lifecycles.remarks(function, wrong)
 
 
 def _freeing(function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> Iterator[int]:
