@@ -14,6 +14,7 @@ from cuda_calls import Nvcc
 from ptxmma import paths
 from ptxmma.catalog.instructions import catalog
 from ptxmma.check import check
+from ptxmma.cli.explain import message_of
 
 _PROGRAMS = paths.CHECKOUT / "docs" / "examples" / "ptxas_messages"
 
@@ -30,6 +31,11 @@ _TIMES, _RELEASES = _table("messages.csv"), _table("releases.csv")
 _SAID = {message.code: message for message in catalog().database.spec.messages}
 
 
+def _mma(shape: str, types: str, a: str = "{%r1, %r2, %r3, %r4}") -> str:
+    """A product with the registers of m16n8k16 in f16."""
+    return f"mma.sync.aligned.{shape}.row.col.f32.{types}.{types}.f32 {{%f1, %f2, %f3, %f4}}, {a}, {{%r5, %r6}}, {{%f1, %f2, %f3, %f4}};"
+
+
 def _release(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
@@ -44,6 +50,43 @@ def _column(ptxas: str) -> str:
         if _release(first) <= _release(release[1]) <= _release(last or first):
             return column
     pytest.skip(f"the guide does not know ptxas {release[1]}")
+
+
+#: Lines of ptxas 13.5, each with the statement and the target that cause it.
+_REFUSED = {
+    "Instruction 'wgmma.fence' not supported on .target 'sm_90'": ("not-on-target", "8.6", "sm_90", "wgmma.fence.sync.aligned;"),
+    "Feature 'mma with FP8 floating point type' requires .target sm_89 or higher": (
+        "needs-higher-target",
+        "8.6",
+        "sm_80",
+        _mma("m16n8k32", "e4m3"),
+    ),
+    "Feature 'mma with FP8 floating point type' requires PTX ISA .version 8.4 or later": (
+        "needs-later-version",
+        "8.3",
+        "sm_89",
+        _mma("m16n8k32", "e4m3"),
+    ),
+    "PTX .version 8.6 does not support .target sm_120a": ("target-needs-later-version", "8.6", "sm_120a", _mma("m16n8k16", "f16")),
+    "Argument vector size mismatch for instruction 'mma'": ("vector-size", "8.6", "sm_80", _mma("m16n8k16", "f16", a="{%r1, %r2}")),
+    "Arguments mismatch for instruction 'mma'": ("arguments-mismatch", "8.6", "sm_80", _mma("m16n8k16", "f16", a="{%f1, %f2, %f3, %f4}")),
+    "Illegal matrix shape '.m16n8k64' for instruction 'mma'": ("illegal-shape", "8.6", "sm_80", _mma("m16n8k64", "f16")),
+    "Illegal blayout '.row' for instruction 'mma'": ("illegal-layout", "8.6", "sm_80", _mma("m16n8k16", "f16").replace(".col", ".row")),
+    "Unknown modifier '.m16n8k17'": ("unknown-modifier", "8.6", "sm_80", _mma("m16n8k17", "f16")),
+    "Shape modifier required for instruction 'mma'": ("shape-missing", "8.6", "sm_80", _mma("m16n8k17", "f16")),
+    "Unexpected instruction types specified for 'mma'": ("instruction-types", "8.6", "sm_80", _mma("m16n8k16", "f31")),
+}
+
+
+@pytest.mark.parametrize("line", _REFUSED)
+def test_check_finds_the_cause_of_a_refusal(line: str) -> None:
+    code, version, target, statement = _REFUSED[line]
+    message = message_of(catalog().database.spec, f"ptxas k.ptx, line 9; error   : {line}")
+    assert message is not None
+    assert message.code == code
+    registers = ".reg .b32 %r<9>;\n.reg .f32 %f<9>;\n"
+    found = check(f".version {version}\n.target {target}\n.address_size 64\n.entry k()\n{{\n{registers}{statement}\n}}\n").findings
+    assert {each.rule for each in found if each.severity == "error"} & {*message.rules}
 
 
 def test_every_program_is_an_example_of_a_message() -> None:

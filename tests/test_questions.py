@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import ptxmma
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.user_names import target_named, types_named
-from ptxmma.cli import main
+from ptxmma.cli import VERBS, main
 
 #: Questions with their answers, of each kind.
 QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
@@ -105,6 +105,17 @@ def test_commands_answer(asked: str, row: str) -> None:
     code, answer, _ = _command(*asked.split())
     assert code in (0, 1)  # 1: something in the descriptor is suspicious
     assert row in " ".join(answer.split())
+
+
+def test_commands_of_topics_answer(catalog: Catalog) -> None:
+    """Each topic is explained by each of its names, and each of its commands says something."""
+    for topic in catalog.database.spec.topics:
+        for name in topic.names:
+            code, answer, said = _command(*(("explain",) if name in VERBS else ()), *name.split())
+            assert (code, topic.text in " ".join(answer.split())) == (0, True), (name, said)
+        for command in topic.commands:
+            code, _, said = _command(*command.split()[1:])
+            assert code in (0, 1), (command, said)
 
 
 def test_the_first_meaning_of_a_word_is_taken_without_a_reason() -> None:

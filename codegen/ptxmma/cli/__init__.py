@@ -84,11 +84,20 @@ class _Verbs(click.Group):
         command: click.Command = importlib.import_module(f"ptxmma.cli.{cmd_name}").command
         return command
 
+    def _takes(self, args: list[str], ctx: click.Context) -> bool:
+        """Return whether the first argument is a verb that takes the second: ``tma 2d`` is a question, since the verb has options alone."""
+        verb = self.get_command(ctx, args[0])
+        if verb is None or isinstance(verb, click.Group) or args[1:2] == [] or args[1].startswith("-"):
+            return verb is not None
+        return any(isinstance(parameter, click.Argument) for parameter in verb.params)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in VERBS and not args[0].startswith("-"):
+        if not args[0].startswith("-") and not self._takes(args, ctx):
             from ptxmma.cli.questions import answered
 
             asked = answered(args)
+            if not asked and args[0] in VERBS:
+                asked = args
             if not asked:
                 import difflib  # only when there is something to explain
 

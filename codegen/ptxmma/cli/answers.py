@@ -92,6 +92,15 @@ class ExplainedSwizzle(TypedDict):
     readers: dict[str, list[str]]
 
 
+class ExplainedName(TypedDict):
+    """``explain`` of a name: lines by title, and commands that say more."""
+
+    code: str
+    text: str
+    facts: dict[str, list[str]]
+    commands: list[str]
+
+
 class Changes(TypedDict):
     """``diff``."""
 
@@ -394,7 +403,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "show": (Shown, FamilySummary, list[FamilySummary]),
     "resolve": (Resolved,),
     "targets": (TargetSummary, list[ListedTarget]),
-    "explain": (Explained, ExplainedSwizzle),
+    "explain": (Explained, ExplainedSwizzle, ExplainedName),
     "diff": (Changes,),
     "check": (Checked, list[CountedRule]),
     "layout": (Elements, Table, ConversionFacts, Row, list[Row]),

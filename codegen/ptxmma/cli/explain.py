@@ -29,15 +29,16 @@ def _codes(context: click.Context) -> list[str]:
 @json_option
 @database_option
 def command(code: str, as_json: bool, database: str | None) -> None:
-    """Explain a message of ptxas or a rule of ptxmma check, the cause and the remedy; or a swizzle of shared memory.
+    """Explain a message of ptxas or a rule of ptxmma check, the cause and the remedy; or a name that is no instruction.
 
-    CODE is also the line that ptxas prints.
+    CODE is also the line that ptxas prints.  Names are swizzles, element types, descriptors and their fields, versions and topics.
 
     \b
     Examples:
       ptxmma explain C7510
       ptxmma explain missing-fence
       ptxmma explain CU_TENSOR_MAP_SWIZZLE_128B
+      ptxmma explain leading byte offset
     """  # noqa: D301  # click's mark for lines that stay as they are
     spec = catalog_of(database).database.spec
     if mode := swizzle_of(spec, code):
@@ -49,18 +50,30 @@ def command(code: str, as_json: bool, database: str | None) -> None:
         rules = [f"{rule}: {RULES[rule].what}" for rule in message.rules if rule in RULES]
         _show(
             {"code": message.code, "text": message.text, "error": message.error, "cause": message.cause, "remedy": message.remedy},
-            {"cause": [message.cause], "remedy": [message.remedy], "ptxmma check finds the cause by": rules},
+            {
+                "cause": [message.cause],
+                "remedy": [message.remedy],
+                "ptxmma check finds the cause by": rules,
+                "commands": _about(spec, code),
+            },
             as_json=as_json,
         )
-    elif rule := RULES.get(code.lower()):
+    elif rule := RULES.get(code.strip().lower()):
         _show(
             {"code": code.lower(), "text": rule.what, "cause": rule.why, "remedy": rule.fix, "bad": rule.bad, "good": rule.good},
             {"why": [rule.why], "what to do": [rule.fix], "wrong": rule.bad.splitlines(), "right": rule.good.splitlines()},
             as_json=as_json,
         )
     else:
+        from ptxmma.catalog.summaries.glossary import explanation
+
         with usage_errors():
-            one_of("code", code, [*(message.code for message in spec.messages), *RULES])
+            found = explanation(catalog_of(database), code)
+            if found is None:
+                one_of("code", code, [*(message.code for message in spec.messages), *RULES])
+                return
+        facts = {"code": found.name, "text": found.text, "facts": found.facts, "commands": [*found.commands]}
+        _show(facts, found.facts | {"commands": found.commands}, as_json=as_json)
 
 
 def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
@@ -71,6 +84,17 @@ def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, a
     click.echo(heading(str(facts["code"])))
     click.echo(wrapped(str(facts["text"])))
     blocks(titled)
+
+
+def _about(spec: Spec, line: str) -> list[str]:
+    """The commands that answer for the target and the instruction in quotes in a line of ptxas."""
+    from ptxmma.catalog.instructions.user_names import is_target
+    from ptxmma.catalog.instructions.words import vocabulary, words_of
+
+    quoted = re.findall(r"'\.?([\w.:]+)'", line)
+    known, names = vocabulary(spec), [entry.name for entry in spec.instructions]
+    verbs = {part: "targets" if is_target(spec, part) else "show" if part in names else "list" for part in quoted}
+    return [f"ptxmma {verb} {part}" for part, verb in verbs.items() if verb != "list" or {*words_of(part)} <= known]
 
 
 def message_of(spec: Spec, text: str) -> Message | None:

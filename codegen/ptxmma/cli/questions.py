@@ -10,6 +10,7 @@ import click
 from ptxmma.catalog.instructions import UnknownInstruction, words
 from ptxmma.catalog.instructions.user_names import is_target
 from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
+from ptxmma.catalog.summaries.glossary import explanation
 from ptxmma.cli.explain import message_of, swizzle_of
 from ptxmma.cli.options import catalog_of, usage_errors
 
@@ -69,6 +70,9 @@ def _verb_of(text: str) -> list[str]:
         return ["explain"]
     if is_target(spec, text):
         return ["targets"]
+    with usage_errors():
+        if explanation(catalog_of(None), text):
+            return ["explain"]
     if _ATOM.search(text) or any(entry.family.startswith(text) for entry in spec.instructions):
         return ["show"]
     try:

@@ -40,6 +40,7 @@ from ptxmma.model import (
     TensorMaps,
     TensorProducts,
     Throughput,
+    Topic,
     Types,
     UnknownPlace,
     Word,
@@ -137,6 +138,7 @@ class Words(Entry, frozen=True, kw_only=True):
 
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
+    topics: tuple[Topic, ...] = ()
 
 
 class Messages(Entry, frozen=True, kw_only=True):

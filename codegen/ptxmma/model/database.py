@@ -24,7 +24,7 @@ from ptxmma.model.target import Gpu, IsaVersion, Section, SharedCapacity, Target
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts
-from ptxmma.model.vocabulary import Preference, Word
+from ptxmma.model.vocabulary import Preference, Topic, Word
 
 
 class Spec(Entry, frozen=True, kw_only=True, dict=True):
@@ -61,6 +61,7 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     messages: tuple[Message, ...] = ()
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
+    topics: tuple[Topic, ...] = ()
 
     @functools.cached_property
     def memo(self) -> dict[object, Any]:

@@ -12,7 +12,7 @@ from ptxmma.model.fields import Entry, Text, like
 class Message(Entry, frozen=True, kw_only=True):
     """A message of an assembler about matrix instructions."""
 
-    code: Annotated[str, like(r"^C[0-9]{4}$", "the code of a message, e.g. C7510")]
+    code: Annotated[str, like(r"^(C[0-9]{4}|[a-z]+(-[a-z]+)+)$", "the code of a message, e.g. C7510, or a name of two words")]
     topic: Text  # messages of one topic stand together: "Fences and waits"
     error: bool = False  # the assembler makes no program; otherwise it makes one, which may be slow
     text: Annotated[Text, Meta(description="as the assembler says it; ... is a name or a number of the program")]

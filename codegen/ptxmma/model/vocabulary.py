@@ -26,6 +26,17 @@ class Word(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class Topic(Entry, frozen=True, kw_only=True):
+    """A name of the field that is no instruction, with a sentence about it."""
+
+    names: Annotated[  # ("tl.dot", "tl.dot scaled")
+        tuple[Annotated[str, like(r"^[a-z0-9.]+( [a-z0-9.]+)*$", "words in small letters, with spaces between them")], ...], SOME
+    ]
+    text: Text
+    commands: Annotated[tuple[Annotated[str, like(r"^ptxmma .+$", "a command that says more")], ...], SOME]
+    source: Source
+
+
 class Preference(Entry, frozen=True, kw_only=True):
     """A fact by which one of several instructions is preferred."""
 

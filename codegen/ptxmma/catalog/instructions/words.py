@@ -65,7 +65,7 @@ class Match(NamedTuple):
     @property
     def inputs(self) -> int:
         """The number of words that are types of A or B."""
-        return sum(word in _types(self.instruction, "a", "b") for word in self.words)
+        return sum(word in types(self.instruction, "a", "b") for word in self.words)
 
 
 def matching(catalog: Catalog, text: str) -> list[Match]:
@@ -79,10 +79,10 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
         return []
     known = _known(catalog.database.spec)
     spelling = spelling and _joined(known, words)[0] not in known
-    meanings = _meanings(catalog.database.spec, words)
+    every = meanings(catalog.database.spec, words)
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
-        for rank, meaning in enumerate(meanings):
+        for rank, meaning in enumerate(every):
             for instruction, places in _having(catalog, meaning, begun=begun):
                 found.setdefault(instruction, Match(instruction, rank, tuple(places), meaning))
         if spelling and any(_is_misspelt(match) for match in found.values()):
@@ -117,8 +117,8 @@ def _by_variant(spec: Spec, entry: InstructionSet) -> list[frozenset[str]]:
         every = []
         for variant in expand(entry):
             tokens = (_texts(token) for token in variant.canonical.split("."))
-            types = (roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
-            every.append(frozenset(hints.union(*tokens, *types)))
+            chosen = (roles.matrix_types(variant).values(), *resolution.types(spec, variant).values())
+            every.append(frozenset(hints.union(*tokens, *chosen)))
         entry.memo["words of variants"] = every
     made: list[frozenset[str]] = entry.memo["words of variants"]
     return made
@@ -128,7 +128,7 @@ def missing(catalog: Catalog, text: str) -> list[str]:
     """The words of a text that no instruction has."""
     spec, words = catalog.database.spec, words_of(text)
     known = vocabulary(spec)
-    return [word for word in words if not any({*meaning} <= known or sizes(word) for meaning in _meanings(spec, (word,)))]
+    return [word for word in words if not any({*meaning} <= known or sizes(word) for meaning in meanings(spec, (word,)))]
 
 
 def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:
@@ -216,7 +216,7 @@ def _literals(instruction: Instruction) -> set[str]:
     return {*fixed_tokens(entry.syntax)} - {*entry.name.split(".")}
 
 
-def _meanings(spec: Spec, words: Words) -> list[Words]:
+def meanings(spec: Spec, words: Words) -> list[Words]:
     """The words with each that PTX does not have replaced by its meanings, the preferred first.
 
     What the text says itself a meaning does not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
@@ -343,8 +343,9 @@ def _has_sizes(instruction: Instruction, word: str) -> bool:
     return bool(said) and all(name in own and size in ("n", str(own[name])) for name, size in said.items())
 
 
-def _types(instruction: Instruction, *matrices: str) -> set[str]:
-    """The element types of some of its matrices, stated or chosen by a descriptor."""
+def types(instruction: Instruction, *matrices: str) -> set[str]:
+    """The element types of some of its matrices, or of all of them and its scale factors, stated or chosen by a descriptor."""
+    matrices = matrices or _MATRICES
     chosen = resolution.types(instruction.database.spec, instruction.variant)
     return {instruction.matrix_types.get(name, "") for name in matrices}.union(*(chosen.get(f"{name}type", ()) for name in matrices))
 
@@ -352,7 +353,7 @@ def _types(instruction: Instruction, *matrices: str) -> set[str]:
 def _beside(instruction: Instruction) -> set[str]:
     """The words beside the modifiers of its canonical spelling: types of its matrices, and hints."""
     hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
-    return _types(instruction, *_MATRICES) | hints
+    return types(instruction) | hints
 
 
 def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:

@@ -76,6 +76,10 @@ def words(context: RuleContext) -> Iterator[Problem]:
             elif not has_all(spec, {*words_of(meaning)}):
                 text = f"each word of {meaning!r} is one of PTX, but no instruction has them all: leave one out, or list them as meanings"
                 yield Problem(context.at("words", index, "means", number), text)
+    names = [(index, name) for index, entry in enumerate(spec.topics) for name in entry.names]
+    for index, name in names:
+        if [each for _, each in names].count(name) > 1:
+            yield Problem(context.at("topics", index, "names"), f"the topic {name!r} is there twice: leave one out")
     facts = {*FACTS, "name"}.union(*(entry.qualifiers for entry in spec.instructions))
     for index, preference in enumerate(spec.preferences):
         for key in ("fact", "among"):

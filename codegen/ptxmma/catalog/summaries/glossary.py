@@ -1,0 +1,138 @@
+"""Names that are no instructions: a version, an element type, a descriptor or its field, a topic of the spec; each with a short answer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ptxmma.arguments import one_of
+from ptxmma.catalog.instructions import Catalog, words
+from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
+
+_VERSION = re.compile(r"(ptx|cuda)(?: ?isa)?(?: ?version)? ?(\d+\.\d+)")
+#: Words of a question that say nothing of a descriptor.
+_IDLE = {"of", "the", "a", "for", "in", "field", "fields", "dimension"}
+
+
+class Explanation(NamedTuple):
+    """The short answer about a name.
+
+    Attributes:
+        name: the name as the spec has it.
+        text: a sentence.
+        facts: further lines, by title.
+        commands: commands that say more.
+    """
+
+    name: str
+    text: str
+    facts: dict[str, list[str]]
+    commands: Sequence[str]
+
+
+def explanation(catalog: Catalog, text: str) -> Explanation | None:
+    """The explanation of a name; None for another text.
+
+    Raises:
+        ValueError: a version that the spec does not have.
+    """
+    plain = " ".join(text.lower().replace("_", " ").split())
+    ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (_topic, _version, _type, _descriptor, _field)
+    return next((found for way in ways if (found := way(catalog, plain))), None)
+
+
+def _topic(catalog: Catalog, plain: str) -> Explanation | None:
+    """A topic of the spec, with or without a namespace before it: ``cute::Copy_Atom``."""
+    name = plain.rpartition("::")[2]
+    found = (topic for topic in catalog.database.spec.topics if name in topic.names)
+    return next((Explanation(topic.names[0], topic.text, {}, topic.commands) for topic in found), None)
+
+
+def _version(catalog: Catalog, plain: str) -> Explanation | None:
+    """A PTX ISA version, by its number or the number of the CUDA release that brought it."""
+    match = _VERSION.fullmatch(plain)
+    if match is None:
+        return None
+    spec = catalog.database.spec
+    number: Callable[[IsaVersion], str] = (lambda entry: entry.version) if match[1] == "ptx" else (lambda entry: entry.cuda)
+    one_of(f"{match[1].upper()} version", match[2], map(number, spec.isa_versions))
+    entry = next(entry for entry in spec.isa_versions if number(entry) == match[2])
+    version = Version(entry.version)
+    first = Counter(each.family for each in catalog.all() if min(each.accepted_by().values(), default=None) == version)
+    facts = {
+        "new targets": [" ".join(target.name for target in spec.targets if target.ptx == version)],
+        "families with new instructions": [f"{family}: {count}" for family, count in first.items()],
+    }
+    text = f"PTX ISA {entry.version} came with CUDA {entry.cuda}" + (f" and driver {entry.driver} for Linux" if entry.driver else "")
+    text += f" ({entry.note})." if entry.note else "."
+    return Explanation(f"PTX ISA {entry.version}", text, facts, [f"ptxmma list --ptx {entry.version}"])
+
+
+def _type(catalog: Catalog, plain: str) -> Explanation | None:
+    """An element type, or several of one width, by a name in PTX or elsewhere: ``e4m3``, ``fp8``, ``CUDA_R_8F_E4M3``."""
+    spec = catalog.database.spec
+    meant = words.meanings(spec, words.words_of(plain.replace(" ", "_")))
+    named = [entry for entry in spec.types.elements if (entry.name,) in meant]
+    if not named or len(named) < len(meant):
+        return None
+    families = {entry.name: dict.fromkeys(each.family for each in catalog.all() if entry.name in words.types(each)) for entry in named}
+    facts = {f"operands of {name} have": [" ".join(own)] for name, own in families.items() if own}
+    return Explanation(
+        named[0].name if len(named) == 1 else plain,
+        "; ".join(map(_described, named)),
+        facts,
+        [f"ptxmma list --type {entry.name}" for entry in named],
+    )
+
+
+def _described(entry: ElementType) -> str:
+    """An element type in short, with its names in C++, NumPy and the driver."""
+    elsewhere = ", ".join(filter(None, (entry.c_type, entry.numpy, entry.tma)))
+    return f"{entry.name}: {entry.title}, {entry.bits} bits" + (f" ({elsewhere})" if elsewhere else "")
+
+
+def _descriptor(catalog: Catalog, plain: str) -> Explanation | None:
+    """A descriptor, by words of its title: ``wgmma descriptor``; several are listed."""
+    asked = {*re.findall(r"[\w:]+", plain)} - _IDLE
+    if "descriptor" not in asked:
+        return None
+    every = [each for each in catalog.database.spec.descriptors if asked <= {*re.findall(r"[\w:]+", each.title.lower()), each.family}]
+    if not every:
+        return None
+    lines = {each.title: [f"{_bits(field)}  {field.name}  {field.title}" for field in each.fields] for each in every}
+    text = every[0].title if len(every) == 1 else f"{len(every)} descriptors: {'; '.join(each.title for each in every)}"
+    return Explanation(plain, text, lines, list(dict.fromkeys(map(_command, every))))
+
+
+def _field(catalog: Catalog, plain: str) -> Explanation | None:
+    """A field of descriptors, by its name, its title or the letters in parentheses: ``leading byte offset``, ``LBO``."""
+    found = [(each, field) for each in catalog.database.spec.descriptors for field in each.fields if plain in _names(field)]
+    if not found:
+        return None
+    lines = [
+        f"{each.title}, bits {_bits(field)}" + (f", in units of {1 << field.shift} {field.unit}" if field.shift else "")
+        for each, field in found
+    ]
+    return Explanation(
+        found[0][1].name, found[0][1].title, {"descriptors": lines}, list(dict.fromkeys(_command(each) for each, _ in found))
+    )
+
+
+def _names(field: DescriptorField) -> Iterator[str]:
+    """The names of a field, in small letters."""
+    title = re.split(r"[;:]", field.title.lower())[0]
+    yield field.name.replace("_", " ")
+    yield re.sub(r" \(.*\)", "", title)
+    yield from re.findall(r"\((\w+)\)", title)
+
+
+def _bits(field: DescriptorField) -> str:
+    return f"{field.low + field.width - 1}:{field.low}" if field.width > 1 else str(field.low)
+
+
+def _command(descriptor: DescriptorFormat) -> str:
+    """The command that reads a descriptor."""
+    verbs = {"matrix": "decode", "instruction": "instruction", "columns": "zero-column-mask", "sparsity": "sparsity"}
+    return f"ptxmma descriptor {verbs[descriptor.describes]} --help"
