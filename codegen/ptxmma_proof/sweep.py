@@ -189,10 +189,10 @@ def tool(assembler: Assembler, date: str) -> Tool:
 
 
 def _lines_of(subject: Subject) -> dict[str, list[int]]:
-    """The numbers of the lines of each instruction, those that need more left out: lines with hints, and with operands of some targets."""
+    """The numbers of the lines of each instruction; lines that need more than it, with hints or operands of some targets, are left out."""
     numbers: dict[str, list[int]] = {}
     for number, (instruction, form) in enumerate(zip(subject.instructions, subject.forms, strict=True)):
-        if not instruction.hints and not form.requires:
+        if not instruction.hints and instruction.accepted_by(form=form) == instruction.accepted_by():
             numbers.setdefault(instruction.canonical, []).append(number)
     return numbers
 

@@ -62,7 +62,14 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     later = {f"tcgen05.mma{sp}.cta_group::1.kind::mxf8f6f4.block_scale" for sp in ("", ".sp")}
     # They take .satfinite without integers up to PTX 6.4.
     earlier = {f"wmma.mma.sync.aligned.row.col.{form}.satfinite" for form in ("m32n8k16.f16.f32", "m16n16k16.f16.f16")}
-    errata_of_spellings = ("st-async-loose-modifiers", "cluster-signed-types", "elect-any-number", "setmaxnreg-loose-modifiers")
+    errata_of_spellings = (
+        "st-async-loose-modifiers",
+        "cluster-signed-types",
+        "elect-any-number",
+        "setmaxnreg-loose-modifiers",
+        "fence-proxy-tensormap-loose",
+        "mbarrier-parity-with-report",
+    )
     known = evidence.of(catalog.database)
     loose = {seen.asked.split(" ")[0] for erratum in errata_of_spellings for seen in known.of_erratum(erratum)}
     assert set(left) - loose == without_code | of_one_matrix | {other} | restricted | with_input_scale | later | earlier
@@ -446,7 +453,10 @@ class Place(NamedTuple):
 
     def line(self, text: str) -> str:
         """The instruction with a text for this operand."""
-        texts = [ptx.item(self.form, name) for name in ptx.items(self.form.syntax)]
+        names = ptx.items(self.form.syntax)
+        texts = [ptx.item(self.form, name) for name in names]
+        if len(ptx.named(names[self.number])) > 1:
+            text = ptx.item(self.form, names[self.number], {self.operand.name: text.strip("[]")})
         return ptx.line(self.instruction.canonical, [*texts[: self.number], text, *texts[self.number + 1 :]])
 
 
@@ -455,12 +465,14 @@ def places(catalog: Catalog) -> list[Place]:
     """One for each operand and each property that rules ask about."""
     by_shape: dict[object, Place] = {}
     for instruction in catalog.all():
-        asked = ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space", "exclusive", "dst", "src", "policy")
-        facts = [instruction.variant.facts.get(name) for name in asked]
+        of_numbers = ("name", "spvariant", "m", "k", "atype", "dtype", "bitop", "type", "space", "exclusive")
+        of_copies = ("dst", "src", "policy", "multicast", "ignore_oob", "load_mode", "attribute", "field")
+        facts = [instruction.variant.facts.get(name) for name in (*of_numbers, *of_copies)]
         for form in instruction.forms:
             for number, name in enumerate(ptx.items(form.syntax)):
-                if ptx.named(name) == [name.strip("[]")]:
-                    by_shape.setdefault((*facts, name), Place(instruction, form, number, form.operand(name.strip("[]"))))
+                parts = ptx.named(name)
+                for part in parts if name.startswith("[") or len(parts) == 1 else ():
+                    by_shape.setdefault((*facts, name, part), Place(instruction, form, number, form.operand(part)))
     return list(by_shape.values())
 
 
