@@ -63,8 +63,8 @@ _MMAS = {
     ("f16", "f16", "K", "MN", True): {"HMMA": 2 * 4 * 4, "LDSM": 3 * 8, "LDGSTS": 3 * 7, "LDS": 3 * 4},
 }
 
-#: Of ``attention_sm90``, which multiplies in three places each: a first block, those with a mask, those without one; the last values.
-_ATTENTION = {"HGMMA": 3 * 8 + 3 * 11, "STSM": 8}
+#: Of ``attention_sm90``, whether it is causal, elements of a head, and keys of a block.
+_ATTENTION = [("false", 128, 176), ("true", 128, 176), ("true", 128, 128), ("false", 64, 128), ("true", 64, 128)]
 
 
 #: Of ``gemm_sm100``, by types: products of a stage, copies to its shared memory and of scale factors, prefetches of tensor maps.
@@ -280,21 +280,31 @@ def test_the_machine_code_of_quantised_weights(nvcc: str, targets: tuple[str, ..
 @pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
     """No spills, no advice; and most exponentials come before the wait for the second product, which they run beside."""
-    names = {f"attention_sm90::Attention<ptxmma::{element}, {causal}, 128>" for element in ("bf16", "f16") for causal in ("true", "false")}
+    names = {
+        f"attention_sm90::Attention<ptxmma::{element}, {causal}, {head}, {keys}>": (head, keys)
+        for element in ("bf16", "f16")
+        for causal, head, keys in _ATTENTION
+    }
     source, built = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
     gets = [f"auto get{number}() {{ return attention_sm90::kernel<{name}>; }}" for number, name in enumerate(names)]
     source.write_text("\n".join(['#include "attention_sm90.cuh"', *gets]), encoding="utf-8")
     said = _compile(nvcc, source, built, "-cubin", "-Xptxas=-v")
     assert "C75" not in said
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(names)
-    bodies = _bodies(built, "attention_sm90::kernel")
-    assert bodies.keys() == names
-    for name, counted in bodies.items():
-        assert {instruction: counted[instruction] for instruction in _ATTENTION} == _ATTENTION, name
+    codes = _code(built, "attention_sm90::kernel")
+    assert codes.keys() == names.keys()
+    for name, (head, keys) in names.items():
+        counted = _counted(codes[name])
+        # Scores: of the first block of the first tile and of later tiles, of blocks with a mask and without one. Values: beside three of
+        # these, and the last. Two places write.
+        assert counted["HGMMA"] == 4 * (head // 16 + keys // 16), name
+        assert counted["STSM"] == 2 * 4 * (head // 64), name
         assert counted["LDL"] == counted["STL"] == counted["CALL"] == 0, name
-    code = subprocess.run(["cuobjdump", "-sass", str(built)], capture_output=True, text=True, check=True).stdout
-    beside = [stretch.count("MUFU.EX2") for stretch in re.findall(r"DEPBAR\.LE gsb0, 0x1 (.*?)DEPBAR\.LE gsb0, 0x0 ", code, re.DOTALL)]
-    assert beside == [88 + 2] * 2 * len(names)  # the scores of a thread, and the factors of its two rows
+        scores = 64 * keys // 128  # of a thread
+        stretches = re.findall(r"DEPBAR\.LE gsb0, 0x1 (.*?)DEPBAR\.LE gsb0, 0x0 ", codes[name], re.DOTALL)
+        beside = sorted(stretch.count("MUFU.EX2") for stretch in stretches)
+        assert beside[1:] == [scores + 2] * 2, name  # and the factors of its two rows
+        assert beside[0] > scores / 2, name  # the first block of a tile has the sums of the one before written beside the rest
 
 
 @pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90"])
@@ -306,6 +316,24 @@ def test_the_page_states_the_means_of_the_table(kernel: str) -> None:
     for way in ("sustained", "short"):
         for ratio in ("ratio to theirs", "ratio to their best"):
             assert "\n     - ".join(["", *(row[ratio] for row in means if row["way"] == way)]) + "\n" in page, (way, ratio)
+
+
+def test_the_page_of_attention_states_the_table() -> None:
+    """Sustained and short, over cuDNN: a line for each number of rows, a column for heads of 128 and 64, causal or not."""
+    with (_EXAMPLES / "speed.csv").open(encoding="utf-8", newline="") as table:
+        measured = {
+            (row["types"], row["size"], row["way"]): row["ratio to their best"]
+            for row in csv.DictReader(table)
+            if row["kernel"] == "attention_sm90"
+        }
+    page = (_EXAMPLES.parent / "attention_sm90.rst").read_text(encoding="utf-8")
+    for rows in (512, 1024, 4096, 16384):
+        pairs = (
+            [float(measured[kind, f"{rows} rows", way]) for way in ("sustained", "short")]
+            for kind in ("bf16", "bf16 causal", "bf16 64", "bf16 64 causal")
+        )
+        line = "\n     - ".join([f"   * - {rows}", *(f"{sustained:.2f} ({short:.2f})" for sustained, short in pairs)])
+        assert f"\n{line}\n" in page, rows
 
 
 @pytest.mark.nvcc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -34,8 +35,12 @@ cudaError_t describe(CUtensorMap& map, Tensor<T> tensor, int rows, int heads, in
 // An operation that is prepared once, for tensors at these addresses, and may be launched often.
 template <class Element, bool causal, int head = 128>
 class Plan {
-  using Kernel = Attention<Element, causal, head>;
-  using Type = typename Kernel::Type;
+  using Type = ptxmma::storage<Element>;
+  // Wide blocks of keys need fewer steps. Narrow ones leave out more of the keys that causal rows do not see, and leave registers for a third
+  // consumer, which heads of 64 need: their exponentials take as long as their products.
+  using Narrow = Attention<Element, causal, head, 128>;
+  using Wide = Attention<Element, causal, head, head == 128 ? 176 : 128>;
+  static constexpr int LONG = 8192;  // keys from which wide blocks are faster, if causal
 
  public:
   // Q and O have `heads` heads of `rows` rows; K and V have `key_heads`, which divides `heads`, of `keys` rows, at least one. `scale` is
@@ -43,6 +48,30 @@ class Plan {
   // [batch][head][row]: the natural logarithm of the sum of the exponentials of a row's scaled scores.
   cudaError_t prepare(int batch, int heads, int key_heads, int rows, int keys, float scale, Tensor<const Type> q, Tensor<const Type> k,
                       Tensor<const Type> v, Tensor<Type> o, int* counter, float* logarithms = nullptr) {
+    arguments_.o = {o.data, o.row, o.head, o.batch};
+    arguments_.batch = batch;
+    arguments_.heads = heads;
+    arguments_.heads_per_key = heads / key_heads;
+    arguments_.rows = rows;
+    arguments_.keys = keys;
+    arguments_.scale = scale * static_cast<float>(M_LOG2E);
+    arguments_.logarithms = logarithms;
+    arguments_.next = counter;
+    return causal && keys < LONG ? choose<Narrow>(key_heads, q, k, v) : choose<Wide>(key_heads, q, k, v);
+  }
+
+  cudaError_t launch(cudaStream_t stream = nullptr) const {
+    kernel_<<<blocks_, threads_, shared_bytes_, stream>>>(arguments_);
+    return cudaGetLastError();
+  }
+
+ private:
+  template <class Kernel>
+  cudaError_t choose(int key_heads, Tensor<const Type> q, Tensor<const Type> k, Tensor<const Type> v) {
+    const auto [batch, heads, rows, keys] = std::array{arguments_.batch, arguments_.heads, arguments_.rows, arguments_.keys};
+    kernel_ = kernel<Kernel>;
+    threads_ = Kernel::threads;
+    shared_bytes_ = sizeof(typename Kernel::Shared);
     int device = 0, multiprocessors = 0, cache = 0;
     for (const cudaError_t status :
          {cudaGetDevice(&device), cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
@@ -50,32 +79,21 @@ class Plan {
           describe<typename Kernel::Q>(arguments_.q, q, rows, heads, batch),
           describe<typename Kernel::K>(arguments_.k, k, keys, key_heads, batch),
           describe<typename Kernel::V>(arguments_.v, v, keys, key_heads, batch),
-          describe<typename Kernel::Q>(arguments_.o, o, rows, heads, batch),
-          cudaFuncSetAttribute(kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename Kernel::Shared))}) {
+          cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_)}) {
       if (status != cudaSuccess) return status;
     }
-    arguments_.batch = batch;
-    arguments_.heads = heads;
-    arguments_.heads_per_key = heads / key_heads;
-    arguments_.rows = rows;
-    arguments_.keys = keys;
-    const int64_t bytes = int64_t(keys) * 2 * head * sizeof(Type);  // of K and V of a head, which should fill half of L2
-    arguments_.together = std::min<int64_t>(int64_t(heads) * batch, std::max<int64_t>(1, cache / 2 / bytes) * arguments_.heads_per_key);
-    arguments_.scale = scale * static_cast<float>(M_LOG2E);
-    arguments_.logarithms = logarithms;
-    arguments_.next = counter;
+    // Tiles of one head that run at the same time read the same keys. If causal, so many heads run beside each other that their K and V fill half
+    // of L2: only then do tiles with few keys come last.
+    const int64_t bytes = int64_t(keys) * 2 * head * sizeof(Type);  // of K and V of a head
+    const int64_t fit = std::max<int64_t>(1, cache / 2 / bytes) * arguments_.heads_per_key;
+    arguments_.together = causal ? static_cast<int>(std::min<int64_t>(int64_t(heads) * batch, fit)) : 1;
     blocks_ = std::min(multiprocessors, ceil_div(rows, Kernel::rows) * heads * batch);
     return cudaSuccess;
   }
 
-  cudaError_t launch(cudaStream_t stream = nullptr) const {
-    kernel<Kernel><<<blocks_, (1 + CONSUMERS) * WARPGROUP, sizeof(typename Kernel::Shared), stream>>>(arguments_);
-    return cudaGetLastError();
-  }
-
- private:
   Arguments arguments_;
-  int blocks_ = 0;
+  void (*kernel_)(Arguments) = nullptr;
+  int blocks_ = 0, threads_ = 0, shared_bytes_ = 0;
 };
 
 }  // namespace attention_sm90

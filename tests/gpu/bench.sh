@@ -39,10 +39,19 @@ else
   echo "gemm_sm80: CUTLASS is missing" >&2
 fi
 
+fmha=${cutlass%/include}/examples/88_hopper_fmha
+if [ -e "$fmha" ]; then
+  nvcc -std=c++17 -O3 -DNDEBUG --use_fast_math --expt-relaxed-constexpr "-I$cutlass" "-I$fmha" "${arch[@]}" -shared -Xcompiler -fPIC \
+    tests/gpu/cutlass_fmha.cu -o build/cutlass_fmha.so
+  cutlass_attention=build/cutlass_fmha.so
+else
+  echo "attention_sm90: CUTLASS's example 88 is missing" >&2
+fi
+
 if [ -n "$packages" ]; then
   nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples "${arch[@]}" -shared -Xcompiler -fPIC tests/gpu/bench_attention_sm90.cu \
     -o build/attention_sm90.so
-  programs+=("python3 tests/gpu/bench_attention_sm90.py build/attention_sm90.so")
+  programs+=("python3 tests/gpu/bench_attention_sm90.py build/attention_sm90.so ${cutlass_attention:--}")
 else
   echo "attention_sm90: PyTorch is missing" >&2
 fi

@@ -25,4 +25,6 @@ PTXMMA_ATTENTION(f16_all_128, f16, false, 128)
 PTXMMA_ATTENTION(f16_causal_128, f16, true, 128)
 PTXMMA_ATTENTION(bf16_all_64, bf16, false, 64)
 PTXMMA_ATTENTION(bf16_causal_64, bf16, true, 64)
+PTXMMA_ATTENTION(f16_all_64, f16, false, 64)
+PTXMMA_ATTENTION(f16_causal_64, f16, true, 64)
 }

@@ -1,6 +1,7 @@
 """Times attention_sm90 against PyTorch's backends, in turn and in random order; prints a table with commas.
 
-The first argument is the library that nvcc makes of ``bench_attention_sm90.cu``, the second the number of sustained rounds.
+The arguments are the library that nvcc makes of ``bench_attention_sm90.cu``, that of ``cutlass_fmha.cu`` or a dash, and the number of
+sustained rounds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import random
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import sleep
 
 import pynvml
@@ -20,7 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 _TOKENS, _WIDTH = 16384, 2048  # elements of all heads
 #: Types and elements of a head.
-_KINDS = (("bf16", torch.bfloat16, 128), ("f16", torch.float16, 128), ("bf16", torch.bfloat16, 64))
+_KINDS = (("bf16", torch.bfloat16, 128), ("f16", torch.float16, 128), ("bf16", torch.bfloat16, 64), ("f16", torch.float16, 64))
 #: FlashAttention-2 is what PyTorch calls flash.
 _BACKENDS = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
 _ROWS = (512, 1024, 4096, 16384)
@@ -28,42 +29,64 @@ _ROWS = (512, 1024, 4096, 16384)
 _WAYS = {"short": 5e-3, "sustained": 250e-3}
 
 
+#: The attention of CUTLASS's example 88, which takes f16.
+_CUTLASS = "CUTLASS"
+
+
 def main() -> None:
     library = ctypes.CDLL(sys.argv[1])
+    cutlass = ctypes.CDLL(sys.argv[2]) if sys.argv[2] != "-" else None
     pynvml.nvmlInit()
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     for name, dtype, head in _KINDS:
         for causal in (False, True):
             label = f"{name}{' 64' if head == 64 else ''}{' causal' if causal else ''}"
             ratios: dict[str, list[list[float]]] = {way: [] for way in _WAYS}
             for rows in _ROWS:
                 work = 4 * _TOKENS * rows * _WIDTH / (2 if causal else 1)
-                candidates = _candidates(library, name, dtype, head, causal, rows)
+                candidates = _candidates(library, cutlass, name, dtype, head, causal, rows)
                 for way, seconds in _WAYS.items():
-                    times, ours, best = _measure(candidates, seconds, rounds if way == "sustained" else 5 * rounds)
-                    speeds = [work / times[one] * 1e-12 for one in ("ours", *_BACKENDS)]
-                    ratios[way].append([speeds[0] / other for other in speeds[1:]])
-                    numbers = [*(f"{speed:.0f}" for speed in speeds), *(f"{ratio:.3f}" for ratio in ratios[way][-1]), *ours, *best]
-                    print("attention_sm90", label, f"{rows} rows", way, *numbers, sep=",", flush=True)
+                    times, loads = _measure(candidates, seconds, rounds if way == "sustained" else 5 * rounds)
+                    speeds = {one: work / taken * 1e-12 for one, taken in times.items()}
+                    ratios[way].append([speeds["ours"] / speeds[other] for other in _BACKENDS])
+                    best = max(_BACKENDS, key=lambda one: speeds[one])
+                    _print(label, f"{rows} rows", way, [speeds[one] for one in ("ours", *_BACKENDS)], [*loads["ours"], *loads[best]])
+                    if _CUTLASS in speeds:
+                        compared = [speeds["ours"], speeds[_CUTLASS], speeds[_CUTLASS]]
+                        _print(f"{label} and CUTLASS", f"{rows} rows", way, compared, [*loads["ours"], *loads[_CUTLASS]])
             for way, columns in ratios.items():
                 means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*columns, strict=True)]
                 print(f"attention_sm90,{label},geometric mean,{way},,,,{','.join(f'{mean:.3f}' for mean in means)},,,,", flush=True)
 
 
-def _candidates(library: ctypes.CDLL, name: str, dtype: torch.dtype, head: int, causal: bool, rows: int) -> dict[str, Callable[[], object]]:
-    """Ours and PyTorch's, on the same tensors; their results agree."""
+def _print(label: str, size: str, way: str, speeds: Sequence[float], loads: Sequence[str]) -> None:
+    """Print a line: our speed and two of others, their ratios, and the clocks and powers."""
+    ratios = [f"{speeds[0] / other:.3f}" for other in speeds[1:]]
+    print("attention_sm90", label, size, way, *(f"{speed:.0f}" for speed in speeds), *ratios, *loads, sep=",", flush=True)
+
+
+def _candidates(
+    library: ctypes.CDLL, cutlass: ctypes.CDLL | None, name: str, dtype: torch.dtype, head: int, causal: bool, rows: int
+) -> dict[str, Callable[[], torch.Tensor]]:
+    """Return ours, PyTorch's and CUTLASS's, on the same tensors; their results agree."""
     batch, heads = _TOKENS // rows, _WIDTH // head
     q, k, v = (torch.randn(batch, rows, heads, head, device="cuda", dtype=dtype) for _ in range(3))
-    ours = torch.empty_like(q)
     counter = torch.zeros(1, device="cuda", dtype=torch.int32)
-    function = getattr(library, f"{name}_{'causal' if causal else 'all'}_{head}")
-    function.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p] * 6
+    logarithms = torch.empty(batch, heads, rows, device="cuda")
     turned_q, turned_k, turned_v = (one.transpose(1, 2) for one in (q, k, v))
 
-    def run() -> None:
-        pointers = [one.data_ptr() for one in (q, k, v, ours, counter)]
-        if status := function(batch, heads, rows, *pointers, torch.cuda.current_stream().cuda_stream):
-            raise RuntimeError(f"CUDA error {status}")
+    def run(source: ctypes.CDLL, scratch: torch.Tensor) -> Callable[[], torch.Tensor]:
+        function = getattr(source, f"{name}_{'causal' if causal else 'all'}_{head}")
+        function.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p] * 6
+        out = torch.empty_like(q)
+
+        def run() -> torch.Tensor:
+            pointers = [one.data_ptr() for one in (q, k, v, out, scratch)]
+            if status := function(batch, heads, rows, *pointers, torch.cuda.current_stream().cuda_stream):
+                raise RuntimeError(f"error {status}")
+            return out.transpose(1, 2)
+
+        return run
 
     def torch_run(backend: SDPBackend) -> Callable[[], torch.Tensor]:
         def run() -> torch.Tensor:
@@ -72,16 +95,15 @@ def _candidates(library: ctypes.CDLL, name: str, dtype: torch.dtype, head: int, 
 
         return run
 
-    candidates: dict[str, Callable[[], object]] = {"ours": run}
+    candidates = {"ours": run(library, counter)}
     for other, backend in _BACKENDS.items():
         candidates[other] = torch_run(backend)
-    run()
-    for other in _BACKENDS:
-        theirs = candidates[other]()
-        assert isinstance(theirs, torch.Tensor)
-        difference = (theirs.transpose(1, 2).float() - ours.float()).abs().max().item()
+    if cutlass is not None and name == "f16":
+        candidates[_CUTLASS] = run(cutlass, logarithms)
+    ours = candidates["ours"]()
+    for other, candidate in candidates.items():
+        difference = (candidate().float() - ours.float()).abs().max().item()
         assert difference < 0.05, f"{other}: differs by {difference}"
-
     return candidates
 
 
@@ -93,8 +115,8 @@ def _watts() -> float:
 
 def _measure(
     candidates: Mapping[str, Callable[[], object]], seconds: float, rounds: int
-) -> tuple[dict[str, float], tuple[str, str], tuple[str, str]]:
-    """Return the median seconds of each, and clock (MHz) and power (W) while ours runs and while the best of the others does."""
+) -> tuple[dict[str, float], dict[str, tuple[str, str]]]:
+    """Return the median seconds of each, and its clock (MHz) and power (W)."""
 
     def time(one: str, launches: int, read: bool = False) -> float:
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
@@ -118,9 +140,7 @@ def _measure(
             time(one, launches[one])  # brings the clock to where this candidate's power leaves it
             times[one].append(time(one, launches[one], read=True))
     medians = {one: statistics.median(taken) for one, taken in times.items()}
-    best = min(_BACKENDS, key=lambda one: medians[one])
-    ours, theirs = ((f"{statistics.median(clocks[one]):.0f}", f"{statistics.median(watts[one]):.0f}") for one in ("ours", best))
-    return medians, ours, theirs
+    return medians, {one: (f"{statistics.median(clocks[one]):.0f}", f"{statistics.median(watts[one]):.0f}") for one in candidates}
 
 
 if __name__ == "__main__":
