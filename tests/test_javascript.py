@@ -806,7 +806,14 @@ def test_a_text_with_braces_of_its_own_is_refused() -> None:
 
 
 def test_packed_data_is_the_data(tmp_path: Path) -> None:
-    text = json.dumps({"word": ["word", "a `${word}`\\", "Āǿ ~", "word"], "words": [["word"], ["word"], None, None]}, ensure_ascii=False)
-    (tmp_path / "data.mjs").write_text(f"console.log(JSON.stringify({packed(text)}));", encoding="utf-8")
+    data = {
+        "word": ["word", "a `${word}`\\", "Āǿ ~", "word"],
+        "words": [["word"], ["word"], None, None],
+        "texts": ["", "a|b"],
+        "none": [[], ""],
+    }
+    (tmp_path / "data.mjs").write_text(f"console.log(JSON.stringify({packed(data)}));", encoding="utf-8")
     done = subprocess.run([str(NODE), str(tmp_path / "data.mjs")], capture_output=True, text=True, check=True, encoding="utf-8")
-    assert json.loads(done.stdout) == json.loads(text)
+    assert json.loads(done.stdout) == data
+    with pytest.raises(ValueError, match="'~a' begins as a list of texts does"):
+        packed({"a": "~a"})

@@ -11,13 +11,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
-from ptxmma.generator.emit.javascript.short_names import shortened
+from ptxmma.generator.emit.javascript.short_names import expressions, shortened
 
 _IMPORT = re.compile(r'^import \{ ((?:\w+, )*\w+) \} from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 _NAME = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-_CAST = re.compile(r"/\*\* @type .*?\*/ ?")
+#: The type of an expression in brackets, which a plain name or the literal of an object does not need.
+_CAST = re.compile(r"/\*\* @type .*?\*/ ?(?:\((?P<plain>[\w.]+|\[[\w.\", ]*\])\))?")
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 #: Text in backquotes; expressions in it may have strings, braces and text in backquotes, but these no more of it.
 _TEMPLATE = rf"`(?:[^`$\\]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}\"]|{_STRING}|`[^`]*`|\{{[^{{}}]*\}})*\}})*`"
@@ -55,7 +56,7 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
         for name in _NAME.findall(script):
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"{path} and {owners[name]} both have {name} at their top level; rename one")
-        parts.append(_CAST.sub("", script).strip("\n"))
+        parts.append(_CAST.sub(lambda cast: cast["plain"] or "", script).strip("\n"))
     named = shortened("\n".join(parts), _LITERAL.pattern)
     joined = _DECLARATIONS.sub(lambda found: f"let {','.join(_DECLARATION.findall(found[0]))};\n", named)
     # Every statement but a block ends with a semicolon, so that no line needs to end.
@@ -65,7 +66,12 @@ def bundled(main: str, read: Callable[[str], str]) -> str:
 
 def _shorter(found: re.Match[str]) -> str:
     """A sign without its blanks; for ``const`` the shorter ``let``: a constant is a variable that nobody assigns."""
-    return "let" if found["const"] else next(filter(None, found.groups()))
+    if found["const"]:
+        return "let"
+    text: str = next(filter(None, found.groups()))
+    for begin, end in reversed([*expressions(text)] if text[0] == "`" else []):
+        text = text[:begin] + _BLANKS.sub(_shorter, text[begin:end]) + text[end:]
+    return text
 
 
 def styled(text: str) -> str:

@@ -30,6 +30,7 @@ from ptxmma.generator.emit.javascript.shortening import (
     by_column,
     columns,
     condition,
+    numbers_first,
     packed,
     runs,
     table,
@@ -52,15 +53,9 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 def texts(catalog: Catalog) -> tuple[str, str]:
     """The database as JavaScript: on lines that people can read; and packed, without the titles that the page does not show."""
     data = _data(catalog)
-    shown = data | {"instructions": {name: column for name, column in data["instructions"].items() if name != "titles"}}
-    by_kind = sorted(shown.items(), key=lambda item: _share_of_digits(item[1]), reverse=True)
-    return templating.lines(data, _LONGEST_LINE), packed(msgspec.json.encode(dict(by_kind)).decode())
-
-
-def _share_of_digits(value: Any) -> float:
-    """The part of a table that is numbers.  Tables of numbers first and texts last, beside the script, compress best."""
-    text = msgspec.json.encode(value).decode()
-    return sum(map(str.isdigit, text)) / len(text)
+    instructions = {name: column for name, column in data["instructions"].items() if name != "titles"}
+    shown = numbers_first(data | {"instructions": numbers_first(instructions)})
+    return templating.lines(data, _LONGEST_LINE), packed(shown)
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:

@@ -111,14 +111,14 @@ def _words(script: str, pattern: re.Pattern[str]) -> Iterator[str]:
     """The tokens of a script; a text in backquotes is several."""
     for match in pattern.finditer(script):
         text, place = match[0], 0
-        for begin, end in _expressions(text) if text[0] == "`" else ():
+        for begin, end in expressions(text) if text[0] == "`" else ():
             yield text[place:begin]
             yield from _words(text[begin:end], pattern)
             place = end
         yield text[place:]
 
 
-def _expressions(text: str) -> Iterator[tuple[int, int]]:
+def expressions(text: str) -> Iterator[tuple[int, int]]:
     """The places of the expressions in a text in backquotes."""
     place = 1
     while found := _IN_TEXT.search(text, place):

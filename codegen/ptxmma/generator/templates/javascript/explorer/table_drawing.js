@@ -127,7 +127,9 @@ export function drawTable(pen, { table, x, y }, size, across, colours, lights, a
       const ink = cell.fill && !dim ? "#14171a" : colours.faint;
       if (size >= LABELS && cell.label) {
         pen.text(middle, centre - size * 0.2, cell.top, Math.min(12, size * 0.4), ink, { bold: true });
-        pen.text(middle, centre + size * 0.22, cell.label, Math.min(10, size * 0.35, (wide * 1.75) / cell.label.length), ink);
+        // A narrow cell names its element alone: the register is among the details.
+        const label = cell.label.length * 6 > wide ? cell.label.replace(/.* /, "") : cell.label;
+        pen.text(middle, centre + size * 0.22, label, Math.min(10, size * 0.38, (wide * 1.75) / label.length), ink);
       } else if (Math.min(size, wide) >= NUMBERS && cell.top) pen.text(middle, centre, cell.top, Math.min(11, size * 0.5, (wide * 1.35) / cell.top.length), ink);
       else if (cell.top && size >= TINY && (col === first.col || !cell.key || table.cell(row, col - 1).key !== cell.key)) {
         // Small cells of one register have one label together, where it fits.
