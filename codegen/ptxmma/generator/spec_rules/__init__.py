@@ -86,6 +86,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _Rules(space_rules.sizes_by_target),
         _Rules(product_choice_rules.problems),
         _Rules(encoding_rules.problems),
+        _rules(dequantisation_rules.inexact, needs="types dequantisation"),
         _Rules(reference_rules.words),
         _Rules(reference_rules.rules_of_check),
     ),

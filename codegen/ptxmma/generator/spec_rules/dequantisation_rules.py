@@ -10,16 +10,24 @@ from ptxmma.model import Dequantisation
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Conversions of unknown types, that are not exact, or that want another order than the first between their types."""
+    """Element types, targets and versions that do not exist."""
+    for index, entry in enumerate(context.spec.dequantisations):
+        yield from context.known("element type", [entry.codes, entry.to], context.elements, "dequantisations", index)
+    for section in ("dequantisations", "scale_steps"):
+        for index, steps in enumerate(getattr(context.spec, section)):
+            yield from context.known("target", steps.targets, context.targets, section, index, "targets")
+            yield from context.known("PTX ISA version", [steps.ptx], context.versions, section, index, "ptx")
+
+
+def inexact(context: RuleContext) -> Iterator[Problem]:
+    """Conversions that are not exact, or that want another order than the first between their types."""
     from ptxmma.matrices.quantised import conversions  # NumPy, which the other rules do without
 
     elements = {entry.name: entry for entry in reversed(context.spec.types.elements)}  # of two of one name, which is an error, the first
     first: dict[tuple[str, str], tuple[int, Dequantisation]] = {}
     for index, entry in enumerate(context.spec.dequantisations):
         here = ("dequantisations", index)
-        unknown = [*context.known("element type", [entry.codes, entry.to], elements, *here)]
-        yield from unknown
-        if unknown:
+        if not {entry.codes, entry.to} <= elements.keys():
             continue
         if problem := conversions.problem(entry, elements[entry.codes], elements[entry.to]):
             yield Problem(context.at(*here, "steps"), f"{entry.codes} to {entry.to}: {problem}")
@@ -31,7 +39,3 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 f"the other conversion from {entry.codes} to {entry.to} wants its codes in another order, {conversions.order(other, bits)}"
             )
             yield clash(message, context.at(*here), context.at("dequantisations", number))
-    for section in ("dequantisations", "scale_steps"):
-        for index, steps in enumerate(getattr(context.spec, section)):
-            yield from context.known("target", steps.targets, context.targets, section, index, "targets")
-            yield from context.known("PTX ISA version", [steps.ptx], context.versions, section, index, "ptx")
