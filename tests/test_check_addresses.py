@@ -232,6 +232,15 @@ def test_declarations() -> None:
 
 
 @pytest.mark.parametrize(("offset", "expected"), [(8, ["alignment"]), (16, [])])
+def test_registers_are_followed_from_an_offset_in_doubt(offset: int, expected: list[str]) -> None:
+    """Nothing in this kernel is asynchronous."""
+    body = "mov.u32 %r1, tile; shl.b32 %r2, %r3, 4; add.u32 %r4, %r1, %r2;"
+    findings = check(f"{HEAD}{body} {LOAD.format('.shared', f'[%r4+{offset}]')} ret; }}")
+    assert [each.rule for each in findings if each.severity == "warning"] == expected
+    assert not [each for each in check(f"{HEAD}{LOAD.format('.shared', '[%r4+8]')} ret; }}") if each.severity == "warning"]
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(8, ["alignment"]), (16, [])])
 def test_registers_are_followed_without_mbarriers(offset: int, expected: list[str]) -> None:
     body = f"cp.async.wait_all; mov.u32 %r1, tile; shl.b32 %r2, %r3, 4; add.u32 %r4, %r1, %r2; add.u32 %r5, %r4, {offset};"
     findings = check(f"{HEAD}{body} {LOAD.format('.shared', '[%r5]')} ret; }}")

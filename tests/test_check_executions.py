@@ -112,6 +112,10 @@ _LANE = "mad.lo.s32 %r7, %r1, 128, %r8;"
         (("setp.eq.u32 %p1, %r3, 2;", "@!%p1 bra on;", _TMA, "on:"), 1),  # the parameter is the same for all
         (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", _TMA, "on:"), 0),  # it may differ
         (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", "on:", _TMA), 1),
+        # Whole warps come to a barrier, and go on from there.
+        (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", _TMA, "on:"), 1),
+        (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.warp.sync -1;", _TMA, "on:"), 0),
+        (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", f"@%p1 {_TMA}", "on:"), 0),
         ((_LANE, _BULK), 0),  # each lane copies a row of its own
         (("mov.u32 %r7, tile; ld.param.u64 %rd2, [count];", _BULK), 1),
         (

@@ -168,6 +168,8 @@ class Checker:
             tally.add(self._kernels.mixed_groups(function, tally.opcodes))
             if self._follow:
                 tally.add(self._kernels.of_function(function, tally.opcodes, target))
+        elif tally.instructions and function.whole and self._follow and "alignment" in tally.noted:
+            tally.add(self._kernels.misaligned(function, tally.opcodes))
         if tally.instructions and function.whole and self._follow and self._notes:
             tally.add(self._banks.of_function(function))
         if tally.instructions and function.operands:

@@ -146,7 +146,7 @@ class Executions:
         if not named or ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
             return
         count = thread_values.threads_of(text)
-        for each in paths.executed_together:
+        for each in paths.executed_by_warps:
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.modifiers)), None)
             if issuer is None or not _has_whole(each.threads, count, warp):
                 continue

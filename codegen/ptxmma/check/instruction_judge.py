@@ -46,6 +46,7 @@ class Tally:
         opcodes: their opcodes, and the opcodes of instructions that do not count.
         remarks: the remarks, each with the opcode that it is about.
         hidden: the number of notes that are only counted.
+        noted: the rules of all notes.
     """
 
     def __init__(self, *, notes: bool) -> None:
@@ -54,10 +55,13 @@ class Tally:
         self.opcodes = set[bytes]()
         self.remarks: list[tuple[Remark, bytes]] = []
         self.hidden = 0
+        self.noted = set[str]()
 
     def add(self, remarks: Iterable[tuple[Remark, bytes]]) -> None:
         """Add remarks."""
         for pair in remarks:
+            if pair[0].severity == "note":
+                self.noted.add(pair[0].rule)
             if pair[0].severity == "note" and not self._notes:
                 self.hidden += 1
             elif len(self.remarks) <= _MOST_FOUND:

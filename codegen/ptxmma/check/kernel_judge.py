@@ -81,6 +81,16 @@ class KernelJudge:
             text = f"too many paths of this kernel differ, or a label is missing; not followed: {', '.join(sorted(paths.unfollowed))}"
             yield Remark(Token(function.text[: len(b".entry")], 0), "note", "not-followed", text), b""
 
+    def misaligned(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on addresses of a function that are never aligned, each with the opcode that it is about.
+
+        Args:
+            function: the function.
+            opcodes: the opcodes of its matrix instructions.
+        """
+        bits = RegisterBits(function.text, function.passed, function.registers.variable)
+        return self._alignment.of_kernel(function, opcodes, bits)
+
     def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
         if function.module.debug:

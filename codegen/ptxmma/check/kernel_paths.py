@@ -231,6 +231,21 @@ class KernelPaths:
         return self.reached_together(self._masks.together)
 
     @functools.cached_property
+    def executed_by_warps(self) -> list[Reached]:
+        """The instructions of the words, with warps that execute them as a whole, if they do at all.
+
+        A warp comes as a whole to a barrier of the block, however the way there is decided.
+        """
+        everyone = (1 << thread_values.threads_of(self._text)) - 1
+        comes = {each.offset: each.threads & everyone for each in self.executed}
+        meetings: dict[int, tuple[int, int]] = {}
+        for number, events in enumerate(self.instructions):
+            for event in events:
+                if not event.predicated and number not in meetings and _is_of_warp(event.opcode) and event.offset in comes:
+                    meetings[number] = event.offset, _whole_warps(comes[event.offset])
+        return self.reached_together(self._masks.together, meetings) if meetings else self.executed_together
+
+    @functools.cached_property
     def _masks(self) -> ThreadMasks:
         return self.registers.masks(thread_values.INDEX, thread_values.threads_of(self._text))
 
@@ -246,36 +261,49 @@ class KernelPaths:
             return []
         return self._reached(threads_of, meeting, together=False)
 
-    def reached_together(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
+    def reached_together(
+        self, threads_of: Callable[[bytes], int], meetings: Mapping[int, tuple[int, int]] = MappingProxyType({})
+    ) -> list[Reached]:
         """The instructions of the words, with threads that all come to them in some launch; none where paths are not followed.
 
         Where ways part as nothing says which threads take them, the threads meet again where all ways do.
 
         Args:
             threads_of: a mask of the threads in which a predicate holds in some launch.
+            meetings: the place of an instruction and the threads that come to it in any case, by the number of its block.
         """
         try:
             follows = [[way.after for way in ways] for ways in self.ways]
         except NotFollowedError:
             return []
-        return self._reached(threads_of, next_on_every_way(follows, [*self._rank]), together=True)
+        return self._reached(threads_of, next_on_every_way(follows, [*self._rank]), meetings, together=True)
 
-    def _reached(self, threads_of: Callable[[bytes], int], meeting: Sequence[int], *, together: bool) -> list[Reached]:
+    def _reached(
+        self,
+        threads_of: Callable[[bytes], int],
+        meeting: Sequence[int],
+        meetings: Mapping[int, tuple[int, int]] = MappingProxyType({}),
+        *,
+        together: bool,
+    ) -> list[Reached]:
         """The instructions, with the threads that come to them over branches, or to the block where all ways from an earlier one meet."""
         entered = [0] * len(self.blocks)
-        entered[0], waiting = ALL_THREADS, [0]
+        entered[0], waiting = ALL_THREADS, [0, *meetings]
         while waiting:
             number = waiting.pop()
+            leaving = entered[number] | meetings.get(number, (0, 0))[1]
             # Nothing says which threads go where an index chooses a label: all may, and none is sure to.
             chosen = ALL_THREADS if not together or len(self.ways[number]) == 1 else 0
-            going = [(way.after, entered[number] & (threads_of(way.predicate) if way.predicate else chosen)) for way in self.ways[number]]
-            for after, threads in (*going, (meeting[number], entered[number])):
+            going = [(way.after, leaving & (threads_of(way.predicate) if way.predicate else chosen)) for way in self.ways[number]]
+            for after, threads in (*going, (meeting[number], leaving)):
                 if after >= 0 and threads & ~entered[after]:
                     entered[after] |= threads
                     waiting.append(after)
         found: list[Reached] = []
-        for threads, events in zip(entered, self.instructions, strict=True):
-            for event in events if threads else ():
+        for number, events in enumerate(self.instructions):
+            place, met = meetings.get(number, (0, 0))
+            for event in events if entered[number] | met else ():
+                threads = entered[number] | (met if event.offset > place else 0)
                 predicate = predicate_before(self._text, event.offset) if event.predicated else b""
                 found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
         return found
@@ -688,6 +716,21 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], r
         if len(afters) == 1 and -1 not in afters and not steps[number] and not any(way.predicate for way in deciding[number]):
             (past[number],) = afters
     return [[Way(past.get(after, after), predicate, offset) for after, predicate, offset in each] for each in deciding]
+
+
+def _is_of_warp(opcode: bytes) -> bool:
+    """Return whether all threads of a warp come to an instruction: to ``bar.sync``, which is ``barrier.sync.aligned``.
+
+    Other instructions with ``.aligned`` do not count: kernels have setmaxnreg in one thread, against the manual, and run.
+    """
+    return opcode.startswith((b"bar.sync", b"bar.red", b"bar.cta")) or (opcode.startswith(b"barrier.") and ALIGNED in opcode)
+
+
+def _whole_warps(threads: int) -> int:
+    """The warps of a mask that has all of their threads."""
+    warp = (1 << thread_values.WARP) - 1
+    firsts = range(0, threads.bit_length(), thread_values.WARP)
+    return sum(warp << first for first in firsts if threads >> first & warp == warp)
 
 
 def is_made(each: Transition, opcode: bytes) -> bool:
