@@ -185,3 +185,17 @@ def test_stages_that_a_compiler_computes_are_followed(stages: int) -> None:
     assert unrolled(stages, free="") == (["refilled-stage"], 0)
     assert unrolled(stages, count=129) == (["wrong-arrival-count"], 0)
     assert unrolled(stages, count=127) == (["wrong-arrival-count"], 0)
+
+
+def test_copies_of_a_thread_arrive_once() -> None:
+    noinc = "cp.async.mbarrier.arrive.noinc.shared.b64 [bars+8];"
+    assert ring(read=(noinc, _PARITY)) == []
+    assert ring("129", read=(noinc, _PARITY)) == ["wrong-arrival-count"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_first_parity_may_be_computed_in_the_round(first: int) -> None:
+    """Triton counts before it waits, and negates parities: the lowest bit counts, and what the round writes last."""
+    parity = f"xor.b32 %r6, %r6, 1; xor.b32 %r16, %r6, {first}; neg.s32 %r17, %r16;"
+    found = ring(fill=(parity + _FREE.replace("%r6", "%r17"), _EXPECT, _COPY))
+    assert found == ([] if first else ["endless-wait"])

@@ -122,14 +122,19 @@ class _Phases:
         while fresh:
             coming = [each for each in self._waits.values() if self._progress.is_reached(each.block)]
             for each in coming:
-                self.first.setdefault(each.use.offset, self._progress.numbers(each.use.operand))
+                self.first.setdefault(each.use.offset, self._parities(each))
             fresh = [each.use.offset for each in coming if each.use.offset not in self._progress.open and self._lets(each)]
             self._progress.let(fresh)
+
+    def _parities(self, wait: Used) -> Numbers:
+        """The parities for which a wait may have asked so far: the lowest bits of its operand; None where they are not known."""
+        numbers = self._progress.numbers(wait.use.operand, wait.use.offset)
+        return None if numbers is None else frozenset(number & 1 for number in numbers)
 
     def _lets(self, wait: Used) -> bool:
         """Return whether a wait lets threads go on: its phase may be complete."""
         place = wait.use.place
-        if place is None or self._progress.numbers(wait.use.operand) != frozenset([0]):
+        if place is None or self._parities(wait) != frozenset([0]):
             return True
         arrivals = [each for each in self._completing(place) if self._progress.is_reached(each.block)]
         count = self._barriers.arrivals_of_a_phase(place) or 0
@@ -223,12 +228,12 @@ class _Phases:
             return  # a later round may change the parity
         for _, wait in sorted(self._waits.items()):
             place, turn = wait.place, barriers.round_of(wait)
-            parity = self._progress.numbers(wait.use.operand)
+            parity = self._parities(wait)
             if place is None or not turn or parity is None or len(parity) != 1 or (place.step and not place.places):
                 continue
             others = [each for each in barriers.waits if each.may_be_of(place)]
             made = [each for each in barriers.made if each.may_be_of(place) and each.block in turn]
-            if made or any(self._progress.numbers(each.use.operand) != parity for each in others):
+            if made or any(self._parities(each) != parity for each in others):
                 continue
             again = next((each for each in barriers.arrivals if self._uses_phases(each, wait, turn)), None)
             if again is not None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.blocks import Blocked
-from ptxmma.ptx.conditions import Predicates
+from ptxmma.ptx.conditions import Predicates, predicate_before
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.thread_masks import ALL_THREADS, Write
 
@@ -31,7 +31,7 @@ _DEEPEST = 8
 _CARRYING = (b"mov.", b"cvt.", b"not.pred", b"and.pred", b"or.pred", b"selp.", b"setp.")
 #: Instructions whose results are not computed from their operands alone.
 _READING = (b"mbarrier.", b"ld.", b"atom.", b"shfl.", b"elect.", b"tcgen05.")
-_EITHER = frozenset([0, 1])
+_EITHER, _NONE = frozenset([0, 1]), frozenset[int]()
 #: Numbers that a register may have; None where they are not known.
 Numbers = frozenset[int] | None
 
@@ -102,7 +102,8 @@ class Progress:
             writes = self._registers.values_written(name)
             if all(_is_alone(self._text, name, write) for write in writes):
                 for opcode, _, rest, offset in writes:
-                    yield _Site(offset, self.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))))
+                    sure = not predicate_before(self._text, offset)
+                    yield _Site(offset, self.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))), sure)
 
     def let(self, waits: Iterable[int]) -> None:
         """Open some waits, and go on as far as the others let threads."""
@@ -130,9 +131,9 @@ class Progress:
             self._returns[number] = number in seen
         return self._returns[number]
 
-    def numbers(self, operand: bytes) -> Numbers:
-        """The numbers that an operand may have had so far; None where they are not known."""
-        return self._numbers.of(operand)
+    def numbers(self, operand: bytes, at: int) -> Numbers:
+        """The numbers that an operand of an instruction at a place may have had so far; None where they are not known."""
+        return self._numbers.before(operand, self.block_of(at), at)
 
     def repeats(self, number: int, predicate: bytes) -> bool:
         """Return whether a way out of a block goes back to the wait at its end, whose phase is not complete."""
@@ -224,6 +225,7 @@ class _Site(NamedTuple):
         name: the register.
         opcode: the opcode.
         operands: its operands, but for the register.
+        sure: whether it has no predicate.
     """
 
     offset: int
@@ -231,6 +233,7 @@ class _Site(NamedTuple):
     name: bytes
     opcode: bytes
     operands: tuple[bytes, ...]
+    sure: bool
 
 
 class _Numbers:
@@ -245,6 +248,9 @@ class _Numbers:
     def __init__(self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int]) -> None:
         self._waits, self._returns_to = waits, returns_to
         self._sites = [*sites]
+        self._writers: dict[bytes, list[_Site]] = {}
+        for site in self._sites:
+            self._writers.setdefault(site.name, []).append(site)
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
         self._written: dict[bytes, dict[_Site, frozenset[int]]] = {site.name: {} for site in self._sites}  # by reached instructions
@@ -286,14 +292,24 @@ class _Numbers:
         number = literals.integer(operand)
         return frozenset([number]) if number is not None else self._known.get(operand)
 
+    def before(self, operand: bytes, block: int, at: int) -> Numbers:
+        """The numbers of an operand that an instruction in a block reads: if the block writes it before, what was written last."""
+        numbers = self.of(operand)
+        if numbers is None:
+            return None
+        same = [each for each in self._writers.get(operand, ()) if each.block == block and each.offset < at]
+        last = max((each.offset for each in same if each.sure), default=None)
+        written = self._written.get(operand, {})
+        return numbers if last is None else _NONE.union(*(written.get(each, _NONE) for each in same if each.offset >= last))
+
     def _read(self, operand: bytes, site: _Site) -> Numbers:
         """The numbers of an operand that an instruction reads: not what comes after it in its block, unless a loop repeats that."""
-        numbers, written = self.of(operand), self._written.get(operand, {})
+        numbers, written = self.before(operand, site.block, site.offset), self._written.get(operand, {})
         before = [each for each in written if each.block != site.block or each.offset < site.offset]
         if numbers is None or len(before) == len(written) or self._returns_to(site.block):
             return numbers
         self._early.add(site)
-        return frozenset[int]().union(*(written[each] for each in before))
+        return numbers & _NONE.union(*(written[each] for each in before))
 
     def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
         """The numbers that an instruction has written before, and those that it writes."""

@@ -142,10 +142,12 @@ class Addresses:
         number = literals.integer(operand)
         if number is not None:
             return Sum({}, number)
-        key = operand, self._loops.smallest(at) if len(self._registers.writes(operand)) > 1 else -1
+        several = len(self._registers.writes(operand)) > 1
+        last = self._registers.write_before(operand, at) if several else None
+        key = operand, last[3] if last is not None else self._loops.smallest(at) if several else -1
         if key not in self._sums:
             self._sums[key] = Sum({operand: 1})  # for a value that is computed from itself
-            self._sums[key] = self._computed(operand, at, depth)
+            self._sums[key] = self._written(operand, last, depth) if last is not None else self._computed(operand, at, depth)
         return self._sums[key]
 
     def _computed(self, name: bytes, at: int, depth: int) -> Sum:

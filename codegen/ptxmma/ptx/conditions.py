@@ -248,11 +248,16 @@ class Predicates:
 
     def _constant_before(self, source: bytes, offset: int) -> bytes:
         """A register, or the constant or variable that the last instruction before a place gives it, if no label comes between."""
-        before = [write for write in self.writes(source) if write[3] < offset][-1:]
-        constant = before[0][2].strip() if before and before[0][0].startswith(b"mov.") else b""
+        before = self.write_before(source, offset)
+        constant = before[2].strip() if before is not None and before[0].startswith(b"mov.") else b""
         if not constant or (literals.integer(constant) is None and (constant.startswith(b"%") or self.writes(constant))):
             return source
-        return source if _LABEL.search(self._text, before[0][3], offset) else constant
+        return constant
+
+    def write_before(self, name: bytes, offset: int) -> Write | None:
+        """The last instruction before a place that writes a register, if no label comes between; None where another may write it."""
+        before = next((write for write in reversed(self.writes(name)) if write[3] < offset), None)
+        return None if before is None or _LABEL.search(self._text, before[3], offset) else before
 
     def sources(self, names: Iterable[bytes]) -> set[bytes]:
         """Registers, and all from which they are computed, at any remove."""

@@ -197,7 +197,8 @@ def _searches(words: tuple[bytes, ...]) -> list[re.Pattern[bytes]]:
 def opcodes_of(text: bytes, words: Iterable[bytes]) -> list[re.Match[bytes]]:
     """The places in a text, in order, of opcodes that begin with one of some words."""
     matches = itertools.chain.from_iterable(each.finditer(text) for each in _searches(tuple(sorted(words, reverse=True))))
-    whole = (match for match in matches if not text[match.start() - 1 : match.start()].isalnum())  # "mbarrier" is no "barrier"
+    # "mbarrier" is no "barrier", and "cp.async.mbarrier.arrive" no "mbarrier.arrive".
+    whole = (match for match in matches if not (before := text[match.start() - 1 : match.start()]).isalnum() and before != b".")
     return sorted(whole, key=re.Match.start)
 
 

@@ -16,7 +16,7 @@ INDEX = b"%tid.x"
 #: The most threads that a kernel says it has in the first dimension, or in all.
 _LIMIT = re.compile(rb"\.(?:req|max)ntid\s+([\d\s,]+)")
 _OPERATION = re.compile(
-    rb"(?P<what>mov|cvt|shl|shr|and|or|xor|not|min|max|add|sub|mul\.(?:lo|hi|wide)|mad\.lo|div|rem|selp|setp\.\w\w|shfl\.sync\.idx)"
+    rb"(?P<what>mov|cvt|shl|shr|and|or|xor|not|neg|min|max|add|sub|mul\.(?:lo|hi|wide)|mad\.lo|div|rem|selp|setp\.\w\w|shfl\.sync\.idx)"
     rb"(?:\.(?:[bu](?P<to>16|32|64)|(?P<signed>s)(?P<width>16|32|64)|pred))(?:\.[us](?P<of>16|32|64))?"
 )
 _MASKS = {b"16": (1 << 16) - 1, b"32": (1 << 32) - 1, b"64": (1 << 64) - 1}
@@ -30,6 +30,7 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
     b"or": operator.or_,
     b"xor": operator.xor,
     b"not": operator.invert,
+    b"neg": operator.neg,
     b"add": operator.add,
     b"sub": operator.sub,
     b"min": min,
