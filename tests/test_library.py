@@ -37,6 +37,11 @@ def test_the_example_of_the_readme() -> None:
     ins = ptxmma.instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     assert ins.canonical == "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
     assert ins.accepted_by()["sm_80"] == "7.1"
+    assert ins.accepted_by()["A100"] == ins.accepted_by("a100")["a100"] == "7.1"
+    with pytest.raises(KeyError, match="sm_70 does not accept the instruction; accepted by sm_"):
+        ins.accepted_by()["V100"]
+    with pytest.raises(KeyError, match="unknown target 'a101'"):
+        ins.accepted_by()["a101"]
     assert ins.accepted_by()["sm_90a"] == "8.0"
     assert ins.documented
     a = ins.operand("a")

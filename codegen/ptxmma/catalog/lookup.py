@@ -218,7 +218,7 @@ def instructions(
     target: str | None = None,
     ptx: str | None = None,
     atype: str | None = None,
-    element: str | None = None,
+    type: str | None = None,  # the word of users and of the command
     shape: str | None = None,
     sparse: bool | None = None,
     documented: bool | None = None,
@@ -229,7 +229,7 @@ def instructions(
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page
-    of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``element`` the type of any operand;
+    of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``type`` the type of any operand;
     ``fp8``, ``fp4``, ``int8`` … name all types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a
     shape that a descriptor may choose, as for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.
     ``pattern`` is a part of the spelling, in which ``*`` is anything: ``"m16n8k*.e4m3"``; or words, as :func:`instruction` takes them.
@@ -243,7 +243,7 @@ def instructions(
     target = None if target is None else target_named(spec, target)
     one_of("ptx", ptx, (entry.version for entry in spec.isa_versions))
     one_of("atype", atype, (entry.name for entry in spec.types.elements))
-    elements = None if element is None else types_named(spec, element)
+    elements = None if type is None else types_named(spec, type)
     if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
         one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
     fits, may_have = _fitting(in_database, pattern or "")
@@ -320,7 +320,7 @@ def _passing(
             continue
         if target is not None or ptx is not None:
             accepted = instruction.accepted_by()
-            first = [accepted[target]] if target in accepted else [] if target else list(accepted.values())
+            first = list(accepted.values()) if target is None else [accepted[target]] if target in accepted else []
             if not any(ptx is None or version <= ptx for version in first):
                 continue
         yield instruction

@@ -109,7 +109,7 @@ def swizzle_of(spec: Spec, text: str) -> Swizzle | None:
     from ptxmma.catalog.instructions.user_names import swizzle_named
 
     words = text.split()
-    named = [word for word in words if word.lower() not in ("swizzle", "swizzled")]
+    named = [word for word in words if word.lower() not in ("swizzle", "swizzled", "k-major", "mn-major")]
     if len(named) != 1 or (named == words and named[0].lower() in ("none", "inter")):
         return None
     names, modes = {swizzle_named(named[0]), named[0]}, spec.shared_memory.swizzles if spec.shared_memory else ()

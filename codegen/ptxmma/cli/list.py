@@ -80,7 +80,7 @@ def command(
 
     spec = catalog_of(database).database.spec
     target = named_target(spec, target)
-    filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "element": element, "shape": shape, "sparse": sparse}
+    filters: dict[str, Any] = {"family": family, "target": target, "ptx": ptx, "type": element, "shape": shape, "sparse": sparse}
     filters |= {"documented": documented, "pattern": pattern or None}
     with usage_errors():
         matching = list(instructions(**filters, database=database))
@@ -128,7 +128,6 @@ def _without_result(filters: dict[str, Any], database: str | None) -> str:
     from ptxmma.catalog.summaries.listing import least_targets
 
     options = {
-        "element": "--type",
         "sparse": "--sparse" if filters["sparse"] else "--dense",
         "documented": "--documented" if filters["documented"] else "--undocumented",
         "pattern": f"{filters['pattern']!r}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -22,6 +22,8 @@ _DESCRIPTOR = re.compile(r"0x[0-9a-fA-F]{1,8}")
 _MESSAGE = re.compile(r"[cC]\d{4}")
 #: The name of an atom of CuTe, also among the arguments of a template.
 _ATOM = re.compile(r"(?:^|[\W])SM\d+_\w+", re.IGNORECASE)
+#: An opcode with modifiers, of an instruction that may not be covered: ``cvt.rn.bf16x2.f32``.
+_SPELLING = re.compile(r"[a-z]+\d*(?:\.[a-z][\w:]*)+")
 #: An element of an operand, as programs write it, ``A[9][3]``, and as people say it: ``A row 9 col 3``.
 _ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+\])+|,? row \d+,? col(?:umn)? \d+)", re.IGNORECASE)
 #: Elements that a lane holds: ``lane 5 a1``, ``lane 5 of A``, ``lane 5``.
@@ -39,8 +41,20 @@ def answered(arguments: Sequence[str]) -> list[str]:
         rest = f"{text[: asked.start()]}{text[asked.end() :]}"
         place = _element(rest, *asked.groups()) if asked.re is _ELEMENT else _held(*asked.groups())
         return ["layout", *(word for word in rest.split() if word not in ("lane", "thread")), *place, *options]
-    verb = _verb_of(text)
-    return [*verb, *arguments] if verb else []
+    for name in _names(text):
+        if verb := _verb_of_name(name):
+            return [*verb, *name.split(" "), *options]
+    return ["show", *arguments] if _is_about_instructions(text) else []
+
+
+def _names(text: str) -> Iterator[str]:
+    """A text, and what is left of it without the words around a name that mean nothing: ``B200`` of ``what runs on B200``."""
+    yield text
+    spec, left = catalog_of(None).database.spec, text.split()
+    for place in (0, -1):
+        while left and words.meanings(spec, words.words_of(left[place])) == [()]:
+            del left[place]
+            yield " ".join(left)
 
 
 def _element(text: str, name: str, place: str) -> list[str]:
@@ -59,27 +73,32 @@ def _held(lane: str, operand: str | None, element: str | None) -> list[str]:
     return ["--lane", lane, *(["--operand", operand.lower()] if operand else []), *(["--element", element] if element else [])]
 
 
-def _verb_of(text: str) -> list[str]:
-    """The verb that answers what a text names; empty where it names nothing."""
+def _verb_of_name(text: str) -> list[str]:
+    """The verb that answers for a name other than an instruction's; empty for another text."""
     if _MATRIX_DESCRIPTOR.fullmatch(text):
         return ["descriptor", "decode"]
     if _DESCRIPTOR.fullmatch(text):
         return ["descriptor", "instruction"]
-    spec = catalog_of(None).database.spec
+    known = catalog_of(None)
+    spec = known.database.spec
     if _MESSAGE.fullmatch(text) or message_of(spec, text) or (not text.isdigit() and swizzle_of(spec, text)):
         return ["explain"]
     if is_target(spec, text):
         return ["targets"]
     with usage_errors():
-        if explanation(catalog_of(None), text):
-            return ["explain"]
-    if _ATOM.search(text) or any(entry.family.startswith(text) for entry in spec.instructions):
-        return ["show"]
+        return ["explain"] if explanation(known, text) else []
+
+
+def _is_about_instructions(text: str) -> bool:
+    """Return whether a text names instructions, looks like a spelling, or begins with a word of an instruction."""
+    known = catalog_of(None)
+    if _ATOM.search(text) or _SPELLING.fullmatch(text) or any(entry.family.startswith(text) for entry in known.database.spec.instructions):
+        return True
     try:
-        resolve(catalog_of(None), text)
+        resolve(known, text)
     except AmbiguousInstruction:
-        return ["show"]
+        return True
     except (UnknownInstruction, ValueError):
         first = words.words_of(text)[:1]
-        return ["show"] if first and first[0] not in words.missing(catalog_of(None), text) else []
-    return ["show"]
+        return bool(first) and first[0] not in words.missing(known, text)
+    return True

@@ -22,6 +22,7 @@ from ptxmma.model import (
     Observation,
     Requirement,
     Semantics,
+    Spec,
     Statement,
     Version,
     matches,
@@ -33,6 +34,23 @@ if TYPE_CHECKING:
 #: Hints with their values.
 Hints = tuple[tuple[Hint, str], ...]
 _Stated = TypeVar("_Stated", Semantics, Statement)
+
+
+class ByTarget(dict[str, Version]):
+    """A version for each target; a name that people give a target finds its version, too: ``accepted["a100"]``."""
+
+    def __init__(self, spec: Spec, versions: Mapping[str, Version]) -> None:
+        super().__init__(versions)
+        self._spec = spec
+
+    def __missing__(self, name: str) -> Version:
+        try:
+            target = target_named(self._spec, name)
+        except ValueError as error:
+            raise KeyError(str(error)) from None
+        if target not in self:
+            raise KeyError(f"{target} does not accept the instruction; accepted by {', '.join(self)}")
+        return self[target]
 
 
 class Instruction:
@@ -125,8 +143,10 @@ class Instruction:
             if matches(hint.when, facts)
         ]
 
-    def accepted_by(self, target: str | None = None, *, form: OperandForm | None = None) -> dict[str, Version]:
+    def accepted_by(self, target: str | None = None, *, form: OperandForm | None = None) -> ByTarget:
         """Every target that accepts it, with the first PTX ISA version that does, by the newest assembler that knows the target.
+
+        The result also takes names that people give targets: ``accepted_by()["H100"]``.
 
         Args:
             target: only this target, by its name or a name that people give it: ``"sm_90a"``, ``"H100"``; empty if it does not accept the
@@ -139,9 +159,9 @@ class Instruction:
         spec, more = self.database.spec, form is not None and form.requires
         accepted = requirements.accepted_by(spec, self.variant, more=self.needs(form)) if more else self._accepted
         if target is None:
-            return dict(accepted)
+            return ByTarget(spec, accepted)
         name = target_named(spec, target)
-        return {name: accepted[name]} if name in accepted else {}
+        return ByTarget(spec, {name: accepted[name]} if name in accepted else {})
 
     @functools.cached_property
     def _accepted(self) -> Mapping[str, Version]:

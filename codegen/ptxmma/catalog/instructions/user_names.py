@@ -12,7 +12,7 @@ from ptxmma.model import Spec
 _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
 #: The words around the name of a chip that do not say which it is: ``NVIDIA A100-SXM4-80GB``.
 _IDLE = re.compile(
-    r"nvidia|gpu|geforce|quadro|tesla|sxm\d?|pcie|nvl|hbm\d+e?|\d+gb?|laptop|mobile|max|q|with|design|edition|generation|superchip|\d+w"
+    r"nvidia|gpu|geforce|quadro|tesla|sxm\d?|pcie|nvl|hbm\d+e?|\d+gb?|laptop|mobile|super|server|workstation|max|q|with|design|edition|generation|superchip|\d+w"
 )
 #: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
 _MODE = re.compile(r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM$")

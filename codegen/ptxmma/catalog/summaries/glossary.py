@@ -11,6 +11,7 @@ from ptxmma.arguments import one_of
 from ptxmma.catalog.instructions import Catalog, words
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
 
+_PARTS = re.compile(r"[\w:]+")
 _VERSION = re.compile(r"(ptx|cuda)(?: ?isa)?(?: ?version)? ?(\d+\.\d+)")
 #: Words of a question that say nothing of a descriptor.
 _IDLE = {"of", "the", "a", "for", "in", "field", "fields", "dimension"}
@@ -38,14 +39,14 @@ def explanation(catalog: Catalog, text: str) -> Explanation | None:
     Raises:
         ValueError: a version that the spec does not have.
     """
-    plain = " ".join(text.lower().replace("_", " ").split())
+    plain = " ".join(text.lower().split())
     ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (_topic, _version, _type, _descriptor, _field)
     return next((found for way in ways if (found := way(catalog, plain))), None)
 
 
 def _topic(catalog: Catalog, plain: str) -> Explanation | None:
     """A topic of the spec, with or without a namespace before it: ``cute::Copy_Atom``."""
-    name = plain.rpartition("::")[2]
+    name = plain.rpartition("::")[2].replace("_", " ")
     found = (topic for topic in catalog.database.spec.topics if name in topic.names)
     return next((Explanation(topic.names[0], topic.text, {}, topic.commands) for topic in found), None)
 
@@ -73,7 +74,7 @@ def _version(catalog: Catalog, plain: str) -> Explanation | None:
 def _type(catalog: Catalog, plain: str) -> Explanation | None:
     """An element type, or several of one width, by a name in PTX or elsewhere: ``e4m3``, ``fp8``, ``CUDA_R_8F_E4M3``."""
     spec = catalog.database.spec
-    meant = words.meanings(spec, words.words_of(plain.replace(" ", "_")))
+    meant = words.meanings(spec, words.words_of(plain))
     named = [entry for entry in spec.types.elements if (entry.name,) in meant]
     if not named or len(named) < len(meant):
         return None
@@ -95,10 +96,11 @@ def _described(entry: ElementType) -> str:
 
 def _descriptor(catalog: Catalog, plain: str) -> Explanation | None:
     """A descriptor, by words of its title: ``wgmma descriptor``; several are listed."""
-    asked = {*re.findall(r"[\w:]+", plain)} - _IDLE
-    if "descriptor" not in asked:
-        return None
-    every = [each for each in catalog.database.spec.descriptors if asked <= {*re.findall(r"[\w:]+", each.title.lower()), each.family}]
+    asked = {*_PARTS.findall(plain)} - _IDLE | {"descriptor"}
+    titles = [(each, {*_PARTS.findall(each.title.lower())} - _IDLE) for each in catalog.database.spec.descriptors]
+    every = [each for each, title in titles if asked == title]
+    if not every and "descriptor" in plain:
+        every = [each for each, title in titles if asked <= {*title, each.family, *each.kinds, *each.short_kinds}]
     if not every:
         return None
     lines = {each.title: [f"{_bits(field)}  {field.name}  {field.title}" for field in each.fields] for each in every}
@@ -108,7 +110,9 @@ def _descriptor(catalog: Catalog, plain: str) -> Explanation | None:
 
 def _field(catalog: Catalog, plain: str) -> Explanation | None:
     """A field of descriptors, by its name, its title or the letters in parentheses: ``leading byte offset``, ``LBO``."""
-    found = [(each, field) for each in catalog.database.spec.descriptors for field in each.fields if plain in _names(field)]
+    found = [
+        (each, field) for each in catalog.database.spec.descriptors for field in each.fields if plain.replace("_", " ") in _names(field)
+    ]
     if not found:
         return None
     lines = [
