@@ -71,7 +71,7 @@ class Variant:
     @functools.cached_property
     def identifier(self) -> str:
         """Its name in generated code, before it is recased."""
-        return _identify(self.instruction, self.facts)
+        return "_".join([self.instruction.stem, *(token for _, token in telling_tokens(self.instruction, self.facts))])
 
     @functools.cached_property
     def ranging(self) -> dict[str, list[int]]:
@@ -216,10 +216,6 @@ def _spell(syntax: str, qualifiers: Mapping[str, str], unspelled: Collection[str
         if name and qualifiers.get(name) and name not in unspelled:
             text.append(f".{qualifiers[name]}")
     return "".join(text)
-
-
-def _identify(instruction: InstructionSet, facts: Facts) -> str:
-    return "_".join([instruction.stem, *(token for _, token in telling_tokens(instruction, facts))])
 
 
 def telling_tokens(instruction: InstructionSet, facts: Facts) -> list[tuple[str, str]]:

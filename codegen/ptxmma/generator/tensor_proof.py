@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
 from ptxmma.catalog.operands import tensor_places
@@ -16,7 +16,7 @@ from ptxmma.catalog.variants import Variant, expand
 from ptxmma.generator.build import Positions
 from ptxmma.generator.digit_proof import difference
 from ptxmma.generator.problems import Problem, clash
-from ptxmma.model import Condition, Facts, Space, Spec, TensorKind, TensorProducts, formula, matches
+from ptxmma.model import Facts, Space, Spec, TensorKind, TensorProducts, formula, matches
 from ptxmma.model.digits import NotDigitsError
 from ptxmma.model.formula import FormulaError
 
@@ -117,13 +117,9 @@ def _typed(
     spec: Spec, rules: TensorProducts, read: Mapping[str, set[str]]
 ) -> Iterator[tuple[Variant, dict[str, str], list[tuple[str, str]]]]:
     """Opcodes with element types and operands, those once that have the same sizes and agree in what layouts of their kind read."""
-    sizing = _tests(
-        [
-            *product_rules.conditions(rules),
-            *(entry.when for entry in spec.types.containers),
-            *(entry.of for entry in spec.granularities),
-        ]
-    )
+    containers, patterns = (entry.when for entry in spec.types.containers), (entry.of for entry in spec.granularities)
+    conditions = itertools.chain(*product_rules.conditions(rules), *containers, *patterns)
+    sizing = frozenset(test for condition in conditions for test in condition.items())  # each fact with the values that one allows
     known: set[tuple[object, ...]] = set()
     for instruction in spec.instructions:
         for opcode in expand(instruction) if instruction.operation == resolution.OPERATION else ():
@@ -145,11 +141,6 @@ def _width(spec: Spec, element: str) -> tuple[object, ...]:
     """The facts that decide on the bits of elements of a type: its own bits, and the containers that it may sit in."""
     bits = [entry.bits for entry in spec.types.elements if entry.name == element]
     return (*bits, *(element in entry.elements for entry in spec.types.containers))
-
-
-def _tests(conditions: Iterable[Sequence[Condition]]) -> frozenset[_Test]:
-    """The facts that conditions test, each with the values that one of them allows."""
-    return frozenset(test for each in conditions for condition in each for test in condition.items())
 
 
 def _answers(tests: Collection[_Test], facts: Facts) -> tuple[bool, ...]:

@@ -376,10 +376,6 @@ def _fact(instruction: Instruction, name: str) -> str | int:
     return variant.facts.get(name, "")
 
 
-def _distinct_types(instruction: Instruction) -> int:
-    return len({instruction.matrix_types.get(name) for name in "ab"})
-
-
 #: The facts that preferences test besides an instruction's own.
 FACTS: dict[str, Callable[[Instruction], str | int]] = {
     "sparse": lambda instruction: "yes" if instruction.sparse else "no",
@@ -388,5 +384,5 @@ FACTS: dict[str, Callable[[Instruction], str | int]] = {
     "opcode": lambda instruction: (instruction.variant.instruction.opcode or instruction.variant.instruction.name).count("."),
     "modifiers": lambda instruction: instruction.canonical.count("."),
     "shape": lambda instruction: instruction.variant.shape,
-    "types": _distinct_types,
+    "types": lambda instruction: len({instruction.matrix_types.get(name) for name in "ab"}),
 }

@@ -42,7 +42,7 @@ class ProductFamily:
         self._facts = [facts_of(each.database.spec, each.variant) for each in opcodes]
         lists = {name: self._own(getattr(rules, name)) for name in rules.__struct_fields__}
         self.rules = msgspec.structs.replace(rules, **lists)
-        self.callable = tuple(each for each in opcodes if _without_tables(each) and self._has_types(each))
+        self.callable = tuple(each for each in opcodes if _without_tables(each) and self.rules.fitting.types(each.variant.facts))
         known = {qualifier for each in opcodes for qualifier in each.qualifiers}
         stating = msgspec.structs.replace(self.rules, limits=())  # which an option may leave or not
         read = {name for of in product_rules.conditions(stating) for when in of for name in when}
@@ -140,9 +140,6 @@ class ProductFamily:
         named = {str(facts["name"]): None for facts in self._facts if facts["family"] in condition["family"]}
         others = {key: values for key, values in condition.items() if key != "family"}
         return {**others, "name": tuple(name for name in named if name in others.get("name", (name,)))}
-
-    def _has_types(self, opcode: Instruction) -> bool:
-        return bool(self.rules.fitting.types(opcode.variant.facts))
 
     def _varies(self, qualifier: str, others: set[str]) -> bool:
         """Return whether callable opcodes differ in a qualifier that agree in name and in others."""

@@ -32,7 +32,7 @@ def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -
     yield from form_rules.operands(context, entry, place)
     for number, form in enumerate(entry.forms):
         yield from form_rules.forms(context, entry, form, (*place, "forms", number))
-    if _is_order(entry) and not entry.memory:
+    if not entry.memory and all(operand.access == "read" for operand in entry.operand_kinds.values()):
         yield Problem(context.at(*place), f"{entry.name} writes nothing, so it must order something: say memory: true")
     yield from _requirements(context, entry, place)
     yield from _operation(context, entry, place)
@@ -48,11 +48,6 @@ def _operation(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
         lacking |= dict.fromkeys(OPERATIONS[entry.operation].lacks(narrowed))
     for message in lacking:
         yield Problem(context.at(*place, "operation"), message)
-
-
-def _is_order(entry: InstructionSet) -> bool:
-    """Return whether an instruction has no result: it can only order others, or wait for them."""
-    return all(operand.access == "read" for operand in entry.operand_kinds.values())
 
 
 def _syntax(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:

@@ -143,7 +143,8 @@ class _Headers:
         stem = c_text.identifier(family)
         layouts = layout_structs.of(self._catalog, family)
         shared = [_CONFIG, *([f"{stem}.h"] if layouts else []), *self._ordered_by(family)]
-        if self._catalog.database.spec.shared_memory is not None and any(_reads_shared_memory(instruction) for instruction in members):
+        described = any(operand.kind == "descriptor" for instruction in members for operand in instruction.operands)
+        if described and self._catalog.database.spec.shared_memory is not None:
             shared.append(_TILES)
         if any(instruction.variant.instruction.hints for instruction in members):
             shared.append(_HINTS)
@@ -247,11 +248,6 @@ def _legal(fronts: Iterable[Front]) -> dict[str, str]:
         if front.brief:
             known[0][front.brief] = None
     return {name: "; ".join(" ".join(sorted(values)) for values in known) for name, known in places.items()}
-
-
-def _reads_shared_memory(instruction: Instruction) -> bool:
-    """Return whether it has matrix descriptors."""
-    return any(operand.kind == "descriptor" for operand in instruction.operands)
 
 
 def _describe(members: Sequence[Instruction]) -> Iterator[str]:

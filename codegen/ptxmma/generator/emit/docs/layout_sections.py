@@ -151,7 +151,7 @@ def _section(spec: Spec, group: Sequence[Use]) -> dict[str, Any]:
     """The section of the layouts that one picture shows."""
     use = group[0]
     entry = spec.register_layouts[use.layout.entry]
-    used = boxes(((member.element,), member) for member in _unique(group))
+    used = boxes(((member.element,), member) for member in {(use.shape, use.element): use for use in group}.values())
     return {
         "label": label(use),
         "title": _title(use, group),
@@ -196,11 +196,6 @@ def _title(use: Use, group: Iterable[Use]) -> str:
     if use.operand.computations > 1:
         title += f", {use.operand.computations} computations"
     return f"{title}, {use.operand.elements_per_register} per register" if use.operand.elements else title
-
-
-def _unique(group: Iterable[Use]) -> list[Use]:
-    """One use for each shape and type, of whichever operand."""
-    return list({(use.shape, use.element): use for use in group}.values())
 
 
 def _code(layout: Layout) -> list[str]:

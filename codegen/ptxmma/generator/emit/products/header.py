@@ -188,13 +188,9 @@ def _scaled(family: ProductFamily) -> str:
     for name in (*family.qualifiers, "name"):
         plain, scaled = ({values[name]: None for values in opcodes[having]} for having in (False, True))
         if plain.keys().isdisjoint(scaled):
-            return any_of([{name: tuple(scaled)}], _arguments_of_types(family))
+            parameters = {"name": ("Opcode", enumerator), **{each: (_parameter(each), writer(family, each)) for each in family.qualifiers}}
+            return any_of([{name: tuple(scaled)}], parameters)
     raise ValueError(f"no qualifier of {family.stem} says whether a product scales blocks")
-
-
-def _arguments_of_types(family: ProductFamily) -> dict[str, Fact]:
-    """The template arguments of the type of a product as facts."""
-    return {"name": ("Opcode", enumerator), **{name: (_parameter(name), writer(family, name)) for name in family.qualifiers}}
 
 
 def _parameter(qualifier: str) -> str:
