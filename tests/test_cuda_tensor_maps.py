@@ -12,6 +12,8 @@ import pytest
 
 import ptxmma
 from cuda_calls import Nvcc
+from ptxmma.generator.emit.tensor_map_rules import shown
+from ptxmma.model import TensorMaps
 from tensor_map_cases import broken, drawn
 
 pytestmark = pytest.mark.nvcc
@@ -46,21 +48,26 @@ int main() {
   description.encode(show, &map, &map);
   constexpr auto other = ptxmma::tensor_map_of<B>(300, 200, 640, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
   other.encode(show, &map, nullptr);
-  std::printf("0], \\"legal\\": [");
+  std::printf("0], \\"rules\\": [");
   // CASES
   std::printf("0]}\\n");
 }
 """
 
 
+def _maps() -> TensorMaps:
+    maps = ptxmma.instruction("movmatrix.sync.aligned.m8n8.trans.b16").database.spec.tensor_maps
+    assert maps is not None
+    return maps
+
+
 def _written(case: dict[str, Any]) -> str:
-    """A line that prints whether a case is legal."""
+    """A line that prints the rule that a case breaks; nothing if it is legal."""
 
     def numbers(name: str) -> str:
         return "{" + ", ".join(f"{value}ull" for value in case[name]) + "}"
 
-    maps = ptxmma.instruction("movmatrix.sync.aligned.m8n8.trans.b16").database.spec.tensor_maps
-    assert maps is not None
+    maps = _maps()
     interleave = next(each.value for each in maps.interleaves if each.name == case["interleave"])
     fill = next(each.value for each in maps.fills if each.name == case["fill"])
     swizzle = next(each.value for each in maps.swizzles if each.name == case["swizzle"])
@@ -68,8 +75,10 @@ def _written(case: dict[str, Any]) -> str:
     return (
         f"{{ constexpr ptxmma::tensor_map<{len(case['shape'])}> map = {{CU_TENSOR_MAP_DATA_TYPE_{case['element']}, {numbers('shape')}, "
         f"{numbers('strides')}, {box}, {steps}, CUtensorMapInterleave({interleave}), CUtensorMapSwizzle({swizzle}), "
-        f"CU_TENSOR_MAP_L2_PROMOTION_NONE, CUtensorMapFloatOOBfill({fill})}}; constexpr bool legal = map.legal({case['address']}); "
-        'std::printf("%d, ", legal); }'
+        f"CU_TENSOR_MAP_L2_PROMOTION_NONE, CUtensorMapFloatOOBfill({fill})}}; "
+        f"constexpr const char* rule = map.broken_rule({case['address']}); "
+        f'static_assert(map.legal({case["address"]}) == (rule == nullptr), ""); '
+        'std::printf("\\"%s\\", ", rule ? rule : ""); }'
     )
 
 
@@ -79,9 +88,10 @@ def test_arguments_and_rules(compiler: Nvcc, tmp_path: Path) -> None:
     lines = "\n  ".join(map(_written, cases))
     compiler.build(_PROGRAM.replace("// CASES", lines), "-std=c++17", "-o", "print", folder=tmp_path)
     printed = json.loads(subprocess.run([tmp_path / "print"], capture_output=True, text=True, check=True).stdout)
-    legal = [not broken(case) for case in cases]
-    assert [bool(each) for each in printed["legal"][:-1]] == legal
-    assert _COUNT / 8 < sum(legal) < _COUNT / 2
+    maps = _maps()
+    for case, rule in zip(cases, printed["rules"][:-1], strict=True):
+        assert rule in ({f"{each.rule.argument}: {shown(each.rule, maps, '<{}>')}" for each in broken(case)} or {""}), case
+    assert _COUNT / 8 < printed["rules"].count("") < _COUNT / 2
     k_major, mn_major = printed["calls"][:-1]
     assert k_major == [9, 2, 1, [8192, 4096], [16384], [64, 128], [1, 1], 0, 3, 0, 0]
     assert mn_major == [6, 2, 0, [300, 200], [640], [32, 32], [1, 1], 0, 2, 2, 0]

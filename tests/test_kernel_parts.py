@@ -35,6 +35,11 @@ __global__ void kernel(const __grid_constant__ Map map, int row, int steps, unsi
 _MAP = "struct alignas(64) Map { unsigned char bytes[128]; };\n"
 
 
+_EMPTY = """  uint64_t* empty[2];
+  for (int rank = 0; rank < 2; ++rank) empty[rank] = ptxmma::map_shared_rank(shared.barriers.empty, rank);
+"""
+
+
 def _example(root: Path, header: str) -> str:
     """The example of the guide that includes a header."""
     text = (root / "docs/headers.rst").read_text(encoding="utf-8")
@@ -64,3 +69,24 @@ def test_a_ring_that_tma_fills(compiler: Nvcc, root: Path, tmp_path: Path) -> No
     empty, full = "shared.barriers.wait_empty(ring);", "ptxmma::mbarrier_wait(&shared.barriers.empty[ring.stage], ring.parity);"
     assert source.count(empty) == 1
     assert "endless-wait" in _rules(compiler, source.replace(empty, full), tmp_path)
+
+
+def test_a_ring_that_a_cluster_fills(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
+    """Each of two blocks brings half of a tile for both, once the readers of both have released the stage."""
+    alone, part = "ptxmma::load_tile<A>(shared.stages[ring.stage], map, row, step * int(A::k), full);", "ptxmma::load_tile_part<A, 2>"
+    source = _MAP + _example(root, "stage_ring.cuh") + _RING
+    for old, new in [
+        (alone, f"{part}(shared.stages[ring.stage], map, row, step * int(A::k), full, blockIdx.x % 2);"),
+        ("shared.barriers.wait_empty(ring);", "shared.barriers.wait_empty_in_cluster(ring);"),
+        ("shared.barriers.release(ring);", "for (uint64_t* there : empty) ptxmma::stage_barriers<4>::release_in_cluster(there, ring);"),
+        ("shared.barriers.init(1, 128);", "shared.barriers.init(1, 2 * 128), ptxmma::fence_mbarrier_init();"),
+        ("  __syncthreads();\n", "  ptxmma::cluster_sync();\n" + _EMPTY),
+        ("[threadIdx.x];\n  });\n", "[threadIdx.x];\n  });\n  ptxmma::cluster_sync();\n"),
+    ]:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    source = source.replace("__global__", "__cluster_dims__(2) __global__")
+    assert not _rules(compiler, source, tmp_path)
+    text = compiler.ptx_of(source, "sm_90a", tmp_path)
+    assert "mbarrier.try_wait.parity.acquire.cluster.shared" in text
+    assert "mbarrier.arrive.release.cluster.shared::cluster" in text

@@ -30,12 +30,11 @@ cudaError_t describe(CUtensorMap& map, const T* data, int x, int k) {
   return ptxmma::tensor_map_of<Tile>(x, k, k * sizeof(T), CU_TENSOR_MAP_L2_PROMOTION_L2_128B).encode(&map, data);
 }
 
-// Brings a tile, one box, into the shared memory of this block. The barrier that counts the bytes may be the other block's.
+// Brings a tile into the shared memory of this block. The barrier that counts the bytes may be the other block's.
 template <class Tile>
 __device__ __forceinline__ void load(const CUtensorMap& map, unsigned char* tile, int x, int step, uint64_t* full) {
   static_assert(Tile::boxes == 1, "a stage is as deep as a box is wide");
-  const int32_t from[] = {step * int(Tile::box_inner), x};
-  ptxmma::cp_async_bulk_tensor_2d_shared_cluster_global<ptxmma::no_hint, ptxmma::cta_group_2>(tile, &map, from, full);
+  ptxmma::load_tile<Tile, ptxmma::cta_group_2>(tile, &map, x, step * int(Tile::box_inner), full);
 }
 
 // A and B of one type, K-major.

@@ -138,8 +138,8 @@ struct Gemm {
   // Tells both blocks, since both write to it, that a stage has been read. Tensor cores read it, metadata by way of registers, and that
   // is over when the multiplications are complete: there is nothing for the arrival to order, so it can be relaxed. A release at the scope of
   // the cluster would more than double the time.
-  static __device__ __forceinline__ void release(uint64_t* empty, int thread) {
-    if (thread < CLUSTER) ptxmma::mbarrier_arrive_relaxed_cluster_shared_cluster(empty);
+  static __device__ __forceinline__ void release(uint64_t* empty, const ptxmma::stage_ring<Shared::stages>& ring, int thread) {
+    if (thread < CLUSTER) ptxmma::stage_barriers<Shared::stages>::release_in_cluster_relaxed(empty, ring);
   }
 
   // Waits until a stage is full. To ask takes shared memory's time, which the tensor cores need most where the consumers share a tile: one
@@ -157,15 +157,15 @@ struct Gemm {
   __device__ __forceinline__ void multiply(
       typename Sums::type (&sums)[parts], ptxmma::stage_ring<Shared::stages>& ring, int steps, uint64_t* empty, int consumer, int thread) {
     const int row = together ? consumer * parts * Multiply::m : 0;
-    int previous = 0, step = 0;
+    ptxmma::stage_ring<Shared::stages> previous;
+    int step = 0;
     typename Operands::Registers registers[Operands::sets];
     const auto multiply_stage = [&](int set) {
-      const int stage = ring.stage;
       wait_for_stage(ring, consumer, thread);
-      Operands::multiply(sums, registers[set], shared.ring[stage], row, thread, step > 0);
+      Operands::multiply(sums, registers[set], shared.ring[ring.stage], row, thread, step > 0);
       ptxmma::wgmma_wait_group<1>();  // of the stage before: this one keeps the tensor cores busy while the next is issued
-      if (step > 0) release(empty + previous, thread);
-      previous = stage;
+      if (step > 0) release(empty, previous, thread);
+      previous = ring;
       ++step;
       ring.next();
     };
@@ -179,7 +179,7 @@ struct Gemm {
     }
     if constexpr (!together) ptxmma::named_barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();
-    release(empty + previous, thread);
+    release(empty, previous, thread);
   }
 
   // Writes a chunk to (row, column) of D: the columns from `left` on of a part of a tile, already scaled. Those before `done` have been

@@ -18,6 +18,11 @@
 //     barriers.release(ring);
 //   }
 //
+// Where several blocks of a cluster write to a stage (multicast), each of them waits with wait_empty_in_cluster() for the arrivals of all:
+//
+//   uint64_t* empty = ptxmma::map_shared_rank(barriers.empty, rank);  // of cuda/thread_groups.cuh, once for each block that writes
+//   barriers.release_in_cluster(empty, ring);
+//
 // With four stages:
 //
 //   turn     stage   parity  wait_full() waits for        wait_empty() waits for
@@ -37,6 +42,15 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t* barrier, uint32_t parity
   uint32_t complete;
   do {
     mbarrier_try_wait_parity_shared<Use>(complete, barrier, parity);
+  } while (!complete);
+}
+
+// The same where other blocks of the cluster arrive: what their threads did before a release at that scope has happened.
+template <class Use = void>
+__device__ __forceinline__ void mbarrier_wait_in_cluster(uint64_t* barrier, uint32_t parity) {
+  uint32_t complete;
+  do {
+    mbarrier_try_wait_parity_acquire_cluster_shared<Use>(complete, barrier, parity);
   } while (!complete);
 }
 
@@ -75,6 +89,11 @@ struct stage_barriers {
   // The side that fills: returns when the stage is free.
   __device__ __forceinline__ void wait_empty(const stage_ring<Stages>& ring) { mbarrier_wait(&empty[ring.stage], ring.parity ^ 1); }
 
+  template <class Use = void>
+  __device__ __forceinline__ void wait_empty_in_cluster(const stage_ring<Stages>& ring) {
+    mbarrier_wait_in_cluster<Use>(&empty[ring.stage], ring.parity ^ 1);
+  }
+
   // Arrives at the barrier of a stage that so many bytes fill, and returns it: the copies count them there.
   __device__ __forceinline__ uint64_t* expect(const stage_ring<Stages>& ring, uint32_t bytes) {
     uint64_t state;
@@ -89,6 +108,18 @@ struct stage_barriers {
   __device__ __forceinline__ void release(const stage_ring<Stages>& ring) {
     uint64_t state;
     mbarrier_arrive_shared(state, &empty[ring.stage]);
+  }
+
+  // The same in another block: `empty_there` are its barriers.
+  template <class Use = void>
+  static __device__ __forceinline__ void release_in_cluster(uint64_t* empty_there, const stage_ring<Stages>& ring) {
+    mbarrier_arrive_release_cluster_shared_cluster<Use>(&empty_there[ring.stage]);
+  }
+
+  // The same, much faster, if tensor cores alone have read the stage and have completed: then the arrival has nothing to order.
+  template <class Use = void>
+  static __device__ __forceinline__ void release_in_cluster_relaxed(uint64_t* empty_there, const stage_ring<Stages>& ring) {
+    mbarrier_arrive_relaxed_cluster_shared_cluster<Use>(&empty_there[ring.stage]);
   }
 };
 

@@ -81,43 +81,46 @@ struct tensor_map {
   CUtensorMapFloatOOBfill fill;
 
   // True if a tensor at this address satisfies every known rule of the driver.
-  constexpr bool legal(uint64_t tensor = 0) const {
+  constexpr bool legal(uint64_t tensor = 0) const { return broken_rule(tensor) == nullptr; }
+
+  // The first rule that a tensor at this address breaks, with the argument in question; null if it is legal.
+  constexpr const char* broken_rule(uint64_t tensor = 0) const {
     const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), extent = box[i], step = element_strides[i];
-      if (!(1 <= length && length <= 4294967296)) return false;  // shape: a dimension has 1 to 2^32 elements
-      if ((i == 0 && type.padded) && !((length % 128) == 0)) return false;  // shape: padded types take multiples of 128 elements
-      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return false;  // shape: elements of 4 bits fill whole bytes
-      if (!(1 <= extent && extent <= 256)) return false;  // box: a box has 1 to 256 elements along each dimension
-      if ((i == 0 && unit == 0) && !(((extent * bits) % 128) == 0)) return false;  // box: <box> elements of <bits> bits do not fill whole 16 bytes
-      if ((i == 0 && unit != 0) && !(((extent * bits) % 128) == 0)) return false;  // box: <box> elements of <bits> bits do not fill whole 16 bytes, which the driver demands with interleave, too
-      if ((i == 0 && type.padded) && !(extent == 128)) return false;  // box: a box of padded elements is 128 wide
-      if ((i == 0 && unit == 0 && span > 0) && !((extent * bits) <= (span * 8))) return false;  // box: <box> elements of <bits> bits are wider than the <span> bytes that the swizzle permutes
-      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return false;  // element_strides: an element stride is 1 to 8
-      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return false;  // element_strides: an element stride is 1 to 8, even where it is ignored
+      if (!(1 <= length && length <= 4294967296)) return "shape: a dimension has 1 to 2^32 elements";
+      if ((i == 0 && type.padded) && !((length % 128) == 0)) return "shape: padded types take multiples of 128 elements";
+      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return "shape: elements of 4 bits fill whole bytes";
+      if (!(1 <= extent && extent <= 256)) return "box: a box has 1 to 256 elements along each dimension";
+      if ((i == 0 && unit == 0) && !(((extent * bits) % 128) == 0)) return "box: <box> elements of <bits> bits do not fill whole 16 bytes";
+      if ((i == 0 && unit != 0) && !(((extent * bits) % 128) == 0)) return "box: <box> elements of <bits> bits do not fill whole 16 bytes, which the driver demands with interleave, too";
+      if ((i == 0 && type.padded) && !(extent == 128)) return "box: a box of padded elements is 128 wide";
+      if ((i == 0 && unit == 0 && span > 0) && !((extent * bits) <= (span * 8))) return "box: <box> elements of <bits> bits are wider than the <span> bytes that the swizzle permutes";
+      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8";
+      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8, even where it is ignored";
     }
     for (uint32_t i = 0; i + 1 < Rank; ++i) {
       const int64_t stride = static_cast<int64_t>(strides[i]);
-      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return false;  // strides: a stride is a multiple of 16 bytes below 2^40
-      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return false;  // strides: with interleave 32B and with padded types a stride is a multiple of 32 bytes
+      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return "strides: a stride is a multiple of 16 bytes below 2^40";
+      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return "strides: with interleave 32B and with padded types a stride is a multiple of 32 bytes";
     }
     int64_t elements = 1;
     for (uint32_t i = 0; i < Rank; ++i) elements *= element_strides[i] > 0 ? box[i] / element_strides[i] : 0;
     const int64_t size = elements * bits / 8;
-    if (!(1 <= rank && rank <= 5)) return false;  // shape: <rank> dimensions; a tensor map has 1 to 5
-    if ((unit != 0) && !(rank >= 3)) return false;  // interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>
-    if (!((address % 16) == 0)) return false;  // address: the tensor starts at a multiple of 16 bytes
-    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return false;  // address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types
-    if (!(size <= 232448)) return false;  // box: the box has <size> bytes; a thread block of sm_90 has 232448, and the driver takes no more there
-    if ((bits == 6) && !(unit == 0)) return false;  // interleave: elements of 6 bits are not interleaved
-    if ((unit == 32) && !(span == 32)) return false;  // swizzle: interleave 32B goes with swizzle 32B
-    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return false;  // swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B
-    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return false;  // swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored
-    if ((filled == 1) && !(type.floating)) return false;  // fill: only floating-point types that are not packed are filled with NaN
-    return true;
+    if (!(1 <= rank && rank <= 5)) return "shape: <rank> dimensions; a tensor map has 1 to 5";
+    if ((unit != 0) && !(rank >= 3)) return "interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>";
+    if (!((address % 16) == 0)) return "address: the tensor starts at a multiple of 16 bytes";
+    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return "address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types";
+    if (!(size <= 232448)) return "box: the box has <size> bytes; a thread block of sm_90 has 232448, and the driver takes no more there";
+    if ((bits == 6) && !(unit == 0)) return "interleave: elements of 6 bits are not interleaved";
+    if ((unit == 32) && !(span == 32)) return "swizzle: interleave 32B goes with swizzle 32B";
+    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return "swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B";
+    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return "swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored";
+    if ((filled == 1) && !(type.floating)) return "fill: only floating-point types that are not packed are filled with NaN";
+    return nullptr;
   }
 
   // Has the driver make the map of a tensor: `call` is cuTensorMapEncodeTiled, or the entry point of that name.

@@ -4,6 +4,7 @@
 // Tiles between tensors in global memory and shared memory, by TMA, box after box.  One thread calls these functions.
 //
 //   load_tile<A>(stage.a, &map, row, k, full);          // `full` counts A::transaction_bytes
+//   load_tile<A, cta_group_2>(stage.a, &map, row, k, full);  // `full` may be in the other block of the pair
 //   load_tile_part<B, 2>(stage.b, &map, column, k, full, rank);  // each of two blocks brings half of every box for both
 //   store_tile<D>(&map, row, column, tile);             // after fence_proxy_async_shared_cta() of the threads that wrote it, and a barrier
 //   cp_async_bulk_commit_group();                       // a group, for cp_async_bulk_wait_group_read
@@ -18,52 +19,52 @@
 namespace ptxmma {
 namespace detail {
 
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[2], uint64_t* full) {
-  cp_async_bulk_tensor_2d_shared_cluster_global(to, map, at, full);
+  cp_async_bulk_tensor_2d_shared_cluster_global<no_hint, CtaGroup>(to, map, at, full);
 }
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[2], uint64_t* full, uint16_t blocks) {
-  cp_async_bulk_tensor_2d_shared_cluster_global_multicast_cluster(to, map, at, full, blocks);
+  cp_async_bulk_tensor_2d_shared_cluster_global_multicast_cluster<no_hint, CtaGroup>(to, map, at, full, blocks);
 }
 template <class Use = void>
 __device__ __forceinline__ void store_box(const void* map, const int32_t (&at)[2], const void* from) {
   cp_async_bulk_tensor_2d_global_shared_cta_bulk_group(map, at, from);
 }
 
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[3], uint64_t* full) {
-  cp_async_bulk_tensor_3d_shared_cluster_global(to, map, at, full);
+  cp_async_bulk_tensor_3d_shared_cluster_global<no_hint, CtaGroup>(to, map, at, full);
 }
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[3], uint64_t* full, uint16_t blocks) {
-  cp_async_bulk_tensor_3d_shared_cluster_global_multicast_cluster(to, map, at, full, blocks);
+  cp_async_bulk_tensor_3d_shared_cluster_global_multicast_cluster<no_hint, CtaGroup>(to, map, at, full, blocks);
 }
 template <class Use = void>
 __device__ __forceinline__ void store_box(const void* map, const int32_t (&at)[3], const void* from) {
   cp_async_bulk_tensor_3d_global_shared_cta_bulk_group(map, at, from);
 }
 
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[4], uint64_t* full) {
-  cp_async_bulk_tensor_4d_shared_cluster_global(to, map, at, full);
+  cp_async_bulk_tensor_4d_shared_cluster_global<no_hint, CtaGroup>(to, map, at, full);
 }
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[4], uint64_t* full, uint16_t blocks) {
-  cp_async_bulk_tensor_4d_shared_cluster_global_multicast_cluster(to, map, at, full, blocks);
+  cp_async_bulk_tensor_4d_shared_cluster_global_multicast_cluster<no_hint, CtaGroup>(to, map, at, full, blocks);
 }
 template <class Use = void>
 __device__ __forceinline__ void store_box(const void* map, const int32_t (&at)[4], const void* from) {
   cp_async_bulk_tensor_4d_global_shared_cta_bulk_group(map, at, from);
 }
 
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[5], uint64_t* full) {
-  cp_async_bulk_tensor_5d_shared_cluster_global(to, map, at, full);
+  cp_async_bulk_tensor_5d_shared_cluster_global<no_hint, CtaGroup>(to, map, at, full);
 }
-template <class Use = void>
+template <class CtaGroup>
 __device__ __forceinline__ void load_box(void* to, const void* map, const int32_t (&at)[5], uint64_t* full, uint16_t blocks) {
-  cp_async_bulk_tensor_5d_shared_cluster_global_multicast_cluster(to, map, at, full, blocks);
+  cp_async_bulk_tensor_5d_shared_cluster_global_multicast_cluster<no_hint, CtaGroup>(to, map, at, full, blocks);
 }
 template <class Use = void>
 __device__ __forceinline__ void store_box(const void* map, const int32_t (&at)[5], const void* from) {
@@ -76,19 +77,19 @@ __device__ __forceinline__ void store_box(const void* map, const int32_t (&at)[5
 __device__ __forceinline__ void prefetch_tensor_map(const void* map) { asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory"); }
 
 // Loads a tile whose first element is (x, k) of the tensor.
-template <class Tile, class... Coordinates>
+template <class Tile, class CtaGroup = no_hint, class... Coordinates>
 __device__ __forceinline__ void load_tile(void* tile, const void* map, int x, int k, uint64_t* full, Coordinates... further) {
   constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
 #pragma unroll
   for (int box = 0; box < Tile::boxes; ++box) {
     const int from_x = x + Tile::box_x(box), from_k = k + Tile::box_k(box);
     const int32_t from[] = {k_major ? from_k : from_x, k_major ? from_x : from_k, further...};
-    detail::load_box(static_cast<unsigned char*>(tile) + box * Tile::box_bytes, map, from, full);
+    detail::load_box<CtaGroup>(static_cast<unsigned char*>(tile) + box * Tile::box_bytes, map, from, full);
   }
 }
 
 // Loads the part of each box that this block brings for all `Blocks` of its cluster.  Each of them expects the bytes of the whole tile.
-template <class Tile, int Blocks, class... Coordinates>
+template <class Tile, int Blocks, class CtaGroup = no_hint, class... Coordinates>
 __device__ __forceinline__ void load_tile_part(void* tile, const void* map, int x, int k, uint64_t* full, int rank, Coordinates... further) {
   constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
   using part = typename Tile::template share<Blocks>;
@@ -96,7 +97,7 @@ __device__ __forceinline__ void load_tile_part(void* tile, const void* map, int 
   for (int box = 0; box < Tile::boxes; ++box) {
     const int from_x = x + part::x(box, rank), from_k = k + part::k(box, rank);
     const int32_t from[] = {k_major ? from_k : from_x, k_major ? from_x : from_k, further...};
-    detail::load_box(static_cast<unsigned char*>(tile) + part::offset(box, rank), map, from, full, (1 << Blocks) - 1);
+    detail::load_box<CtaGroup>(static_cast<unsigned char*>(tile) + part::offset(box, rank), map, from, full, (1 << Blocks) - 1);
   }
 }
 
