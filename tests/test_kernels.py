@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ptxmma import paths
+from ptxmma.check import check
 
 _EXAMPLES = paths.CHECKOUT / "docs" / "examples"
 _GPU = paths.CHECKOUT / "tests" / "gpu"
@@ -276,6 +277,52 @@ def test_the_machine_code_of_quantised_weights(nvcc: str, targets: tuple[str, ..
             assert bodies[name]["LOP3"] >= 4 * 8 * 4
 
 
+#: Instances of ``w4a16_sm90``: a stage has sixteen instructions along k.
+_FEW_ROWS = [
+    f"w4a16_sm90::Product<ptxmma::{element}, ptxmma::{code}, {span}, {rows}>"
+    for element, code, span in (("f16", "s4", 128), ("bf16", "u4", 32))
+    for rows in (8, 16, 32)
+]
+
+
+@pytest.fixture
+def few_rows(tmp_path: Path) -> Path:
+    """A source with kernels of ``w4a16_sm90``."""
+    gets = [f"auto get{number}() {{ return w4a16_sm90::kernel<{name}>; }}" for number, name in enumerate(_FEW_ROWS)]
+    source = tmp_path / "kernels.cu"
+    source.write_text("\n".join(['#include "w4a16_sm90.cuh"', *gets]), encoding="utf-8")
+    return source
+
+
+@pytest.mark.nvcc
+@pytest.mark.usefixtures("disassembler")
+def test_the_machine_code_of_quantised_weights_on_hopper(nvcc: str, few_rows: Path, tmp_path: Path) -> None:
+    """No spills, no advice; between the ends of two groups of products, codes are converted for a third."""
+    built = tmp_path / "kernels.cubin"
+    said = _compile(nvcc, few_rows, built, "-cubin", "-Xptxas=-v")
+    assert "C75" not in said
+    assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(_FEW_ROWS)
+    codes = _code(built, "w4a16_sm90::kernel")
+    assert codes.keys() == set(_FEW_ROWS)
+    for name, code in codes.items():
+        counted = _counted(code)
+        assert counted["HGMMA"] == 16, name
+        assert counted["LDL"] == counted["STL"] == 0, name
+        assert counted["LOP3"] >= 4 * 16, name
+        beside = re.findall(r"DEPBAR\.LE gsb0, 0x1 (.*?)DEPBAR\.LE gsb0, 0x[01] ", code, re.DOTALL)
+        assert any(stretch.count("LOP3") >= 4 * 2 for stretch in beside), name
+
+
+@pytest.mark.nvcc
+def test_the_checker_finds_nothing_in_quantised_weights(nvcc: str, few_rows: Path, tmp_path: Path) -> None:
+    """No error, and no warning."""
+    built = tmp_path / "kernels.ptx"
+    _compile(nvcc, few_rows, built, "-ptx", "-gencode", "arch=compute_90a,code=compute_90a")
+    findings = check(built.read_text(encoding="utf-8"))
+    assert [finding for finding in findings if finding.severity != "note"] == []
+    assert findings.instructions > 50 * len(_FEW_ROWS)
+
+
 @pytest.mark.nvcc
 @pytest.mark.usefixtures("disassembler")
 def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
@@ -341,7 +388,14 @@ def test_the_page_of_attention_states_the_table() -> None:
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(
     ("kernel", "target"),
-    [("gemm_sm90", ()), ("sparse_gemm_sm90", ()), ("gemm_sm80", ("-arch=native",)), ("w4a16_sm80", ()), ("attention_sm90", ())],
+    [
+        ("gemm_sm90", ()),
+        ("sparse_gemm_sm90", ()),
+        ("gemm_sm80", ("-arch=native",)),
+        ("w4a16_sm80", ()),
+        ("w4a16_sm90", ()),
+        ("attention_sm90", ()),
+    ],
     ids=lambda value: str(value),
 )
 def test_the_kernel_is_right(nvcc: str, kernel: str, target: tuple[str, ...], tmp_path: Path) -> None:

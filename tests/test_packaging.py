@@ -247,7 +247,10 @@ def test_pkg_config_finds_the_headers(installed: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "program"),
     [
-        *((name, name) for name in ("gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80", "w4a16_sm80", "gemm_sm100")),
+        *(
+            (name, name)
+            for name in ("gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "gemm_sm80", "w4a16_sm80", "w4a16_sm90", "gemm_sm100")
+        ),
         ("examples", "mma_sp"),
         ("examples", "wgmma"),
     ],

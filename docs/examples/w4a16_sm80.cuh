@@ -6,63 +6,27 @@
 // in memory in the order in which lanes read them (ptxmma.quantised.permute): each lane copies 16 bytes, reads them back itself, and
 // makes the registers of A from them without a shuffle. Products of X and codes are exact; the sum of a group is scaled in f32.
 //
-// A unit of work is a tile of columns and a step along k. Each block has a run of units, one after the other, and copies a few units ahead.
-// Where several blocks share the sum of a tile, the one that begins the tile waits for the others, and adds their parts in the order of
-// k: the result is the same each time. w4a16_sm80_plan.cuh launches the kernel.
+// A warp copies the codes of its own columns; X is the block's. w4a16_sm80_plan.cuh launches the kernel.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
-#include <cuda/atomic>
 #include <cuda_runtime.h>
 
 #include <ptxmma/cp_async.cuh>
 #include <ptxmma/cuda/copy_pipeline.cuh>
-#include <ptxmma/cuda/dequantise.cuh>
 #include <ptxmma/cuda/fragment_moves.cuh>
-#include <ptxmma/cuda/storage.cuh>
 #include <ptxmma/griddepcontrol.cuh>
 #include <ptxmma/mma/bf16_bf16.cuh>
 #include <ptxmma/mma/f16_f16.cuh>
 
+#include "w4a16.cuh"
+
 namespace w4a16_sm80 {
 
-using ptxmma::storage;
-constexpr int WARP = 32, UNIT = 16;  // bytes that cp.async copies at once
-constexpr int LOAD = 64, STEP = 2 * LOAD;  // along k: codes of a lane's 16 bytes, and of a step of a warp
-
-__host__ __device__ constexpr int ceil_div(int x, int y) { return (x + y - 1) / y; }
-
-// The conversion of eight codes to the registers of A. Only uint4 has zero points.
-template <class Code, class Element>
-struct Conversion;
-template <>
-struct Conversion<ptxmma::s4, ptxmma::f16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&)[2], uint32_t (&a)[4]) { ptxmma::dequantise_s4_f16(codes, a); }
-};
-template <>
-struct Conversion<ptxmma::e2m1, ptxmma::f16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&)[2], uint32_t (&a)[4]) { ptxmma::dequantise_e2m1_f16(codes, a); }
-};
-template <>
-struct Conversion<ptxmma::u4, ptxmma::f16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&zero)[2], uint32_t (&a)[4]) { ptxmma::dequantise_u4_f16(codes, zero, a); }
-};
-template <>
-struct Conversion<ptxmma::s4, ptxmma::bf16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&)[2], uint32_t (&a)[4]) { ptxmma::dequantise_s4_bf16(codes, a); }
-};
-template <>
-struct Conversion<ptxmma::e2m1, ptxmma::bf16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&)[2], uint32_t (&a)[4]) { ptxmma::dequantise_e2m1_bf16(codes, a); }
-};
-template <>
-struct Conversion<ptxmma::u4, ptxmma::bf16> {
-  static __device__ void call(uint32_t codes, const uint32_t (&zero)[2], uint32_t (&a)[4]) { ptxmma::dequantise_u4_bf16(codes, zero, a); }
-};
+using namespace w4a16;
+constexpr int STEP = 2 * LOAD;  // along k: of a warp
 
 template <class Input>
 struct Arguments {
@@ -71,8 +35,8 @@ struct Arguments {
   const uint4* scales;  // [n / 16][k / group][UNIT bytes of 32]: two for each lane / 4
   const uint4* zeros;   // the same, integers of 16 bits
   Input* y;
-  float4* parts;  // of each run, the sums that it has for another
-  int* ready;     // of each run: 1 once its part is there; 0 before and after
+  float4* parts;  // of Run
+  int* ready;
   int m, n, k, x_pitch, y_pitch, group_bits;  // a group is 2^group_bits along k, or all of it
 };
 
@@ -90,31 +54,25 @@ struct Product {
   using Multiply = ptxmma::mma<ptxmma::shape<16, 8, 16>, ptxmma::f32, Element, Element, ptxmma::f32>;
   using TwoB = ptxmma::side_by_side<Multiply, 2>;
   using Sums = typename Multiply::d;
-  static constexpr bool has_zeros = std::is_same<Code, ptxmma::u4>::value;
   static constexpr int rows = Shape::rows, down = Shape::down, across = Shape::across, deep = Shape::deep, stages = Shape::stages;
   static constexpr int warps = across * deep, threads = warps * WARP, columns = across * down * Multiply::m, right = rows / Multiply::n;
-  static constexpr int loads = STEP / LOAD, spans = STEP / Span;
-  static constexpr int pair_units = 2;  // of UNIT bytes that 16 columns have for a group
+  static constexpr int depth = deep * STEP, loads = STEP / LOAD, spans = STEP / Span;
   using X = ptxmma::shared_tile<Element, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, rows, STEP>;
   using Copies = ptxmma::tile_copies<X, threads>;
 
   struct Stage {
     alignas(X::alignment) unsigned char x[deep][X::bytes];
     uint4 codes[warps][down][loads][WARP];
-    uint4 scales[warps][spans][down][pair_units];
-    uint4 zeros[warps][has_zeros ? spans : 0][down][pair_units];
+    uint4 scales[warps][spans][down][PAIR_UNITS];
+    uint4 zeros[warps][has_zeros<Code> ? spans : 0][down][PAIR_UNITS];
   };
   using Pipeline = ptxmma::copy_pipeline<stages, sizeof(Stage)>;
 
   const Args& arguments;
   uint32_t ring;  // the shared address of the first stage
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warp_across = warp % across, warp_deep = warp / across;
-  int steps = ceil_div(arguments.k, deep * STEP), units = ceil_div(arguments.n, columns) * steps;
-  // Blocks that start later have earlier runs: those for which a block waits have started before it.
-  int run = gridDim.x - 1 - blockIdx.x;
+  Run run = Run::of_block<Product>(arguments);
 
-  __device__ __forceinline__ int begin(int run) const { return int(int64_t(run) * units / gridDim.x); }
-  __device__ __forceinline__ int run_of(int unit) const { return int((int64_t(unit + 1) * gridDim.x - 1) / units); }
   // The first of a warp's tiles of 16 columns.
   __device__ __forceinline__ int first_tile(int tile) const { return (tile * across + warp_across) * down; }
 
@@ -124,7 +82,7 @@ struct Product {
     int tile, step, k;
     const uint4* codes;
 
-    __device__ __forceinline__ Codes(const Product& product, int unit) : product(product), tile(unit / product.steps), step(unit % product.steps) {
+    __device__ __forceinline__ Codes(const Product& product, int unit) : product(product), tile(unit / product.run.steps), step(unit % product.run.steps) {
       begin();
     }
     __device__ __forceinline__ int count() const { return product.arguments.k / LOAD; }
@@ -138,14 +96,14 @@ struct Product {
 
     // Copies what the columns have for each group: a unit of 16 bytes in each lane.
     __device__ __forceinline__ void copy_pairs(uint32_t to, const uint4* pairs) const {
-      constexpr int all = spans * down * pair_units;
+      constexpr int all = spans * down * PAIR_UNITS;
       const Args& arguments = product.arguments;
 #pragma unroll
       for (int number = product.lane; number < all; number += WARP) {
-        const int span = number / (down * pair_units), i = number / pair_units % down;
+        const int span = number / (down * PAIR_UNITS), i = number / PAIR_UNITS % down;
         const int group = min(k + span * Span, arguments.k - 1) >> arguments.group_bits, groups = ((arguments.k - 1) >> arguments.group_bits) + 1;
         ptxmma::cp_async_cg_shared(to + (product.warp * all + number) * UNIT,
-                                   pairs + (tile_of(i) * groups + group) * pair_units + number % pair_units);
+                                   pairs + (tile_of(i) * groups + group) * PAIR_UNITS + number % PAIR_UNITS);
       }
     }
 
@@ -162,10 +120,10 @@ struct Product {
         }
       }
       copy_pairs(stage + uint32_t(offsetof(Stage, scales)), arguments.scales);
-      if constexpr (has_zeros) copy_pairs(stage + uint32_t(offsetof(Stage, zeros)), arguments.zeros);
+      if constexpr (has_zeros<Code>) copy_pairs(stage + uint32_t(offsetof(Stage, zeros)), arguments.zeros);
       codes += deep * loads * WARP;
       k += deep * STEP;
-      if (++step == product.steps) {
+      if (++step == product.run.steps) {
         step = 0;
         ++tile;
         begin();
@@ -187,12 +145,9 @@ struct Product {
         Copies::copy(stage + slice * uint32_t(X::bytes), from + number * Copies::depth(arguments.x_pitch), arguments.x_pitch, arguments.m,
                      arguments.k - number * STEP);
       }
-      step = step + 1 == product.steps ? 0 : step + 1;
+      step = step + 1 == product.run.steps ? 0 : step + 1;
     }
   };
-
-  // Two values of a lane's columns, lane / 4 and lane / 4 + 8 of 16.
-  __device__ __forceinline__ uint32_t pair(const uint4 (&pairs)[pair_units]) const { return reinterpret_cast<const uint32_t*>(pairs)[lane / 4]; }
 
   __device__ __forceinline__ void multiply(typename Sums::type (&sums)[down][right], uint32_t address) const {
     const uint32_t x = address + warp_deep * uint32_t(X::bytes);
@@ -202,9 +157,9 @@ struct Product {
       typename Sums::type part[down][right] = {};
       uint4 codes[down];
       uint32_t zeros[down][2] = {};
-      if constexpr (has_zeros) {
+      if constexpr (has_zeros<Code>) {
 #pragma unroll
-        for (int i = 0; i < down; ++i) ptxmma::spread_halves(pair(stage.zeros[warp][span][i]), zeros[i]);
+        for (int i = 0; i < down; ++i) ptxmma::spread_halves(pair(stage.zeros[warp][span][i], lane), zeros[i]);
       }
 #pragma unroll
       for (int index = span * Span / Multiply::k; index < (span + 1) * Span / Multiply::k; ++index) {
@@ -236,10 +191,8 @@ struct Product {
       }
 #pragma unroll
       for (int i = 0; i < down; ++i) {
-        const uint32_t both = pair(stage.scales[warp][span][i]);
-        Input scales[2];
-        std::memcpy(scales, &both, sizeof scales);
-        const float scale[2] = {float(scales[0]), float(scales[1])};
+        float scale[2];
+        scales_of<Input>(scale, stage.scales[warp][span][i], lane);
 #pragma unroll
         for (int j = 0; j < right; ++j) {
 #pragma unroll
@@ -253,13 +206,6 @@ struct Product {
   static constexpr int owned = down / deep;
   static_assert(down % deep == 0, "each warp along k owns as many columns");
   using Own = typename Sums::type[owned][right];
-
-  static __device__ __forceinline__ void add(typename Sums::type& sum, float4 part) {
-    sum[0] += part.x;
-    sum[1] += part.y;
-    sum[2] += part.z;
-    sum[3] += part.w;
-  }
 
   // Adds the sums of warps along k, which change hands in a stage that all have read.
   __device__ __forceinline__ void add_warps(Own& own, const typename Sums::type (&sums)[down][right], uint32_t stage) const {
@@ -288,7 +234,7 @@ struct Product {
 #pragma unroll
       for (int i = 0; i < owned; ++i) {
 #pragma unroll
-        for (int j = 0; j < right; ++j) add(own[i][j], *place(other + (other >= warp_deep), warp_deep, i, j));
+        for (int j = 0; j < right; ++j) Run::add(own[i][j], *place(other + (other >= warp_deep), warp_deep, i, j));
       }
     }
   }
@@ -307,46 +253,8 @@ struct Product {
     }
   }
 
-  __device__ __forceinline__ float4* part_of(int run, int i, int j) const {
-    return arguments.parts + (((int64_t(run) * warps + warp) * owned + i) * right + j) * WARP + lane;
-  }
-  __device__ __forceinline__ cuda::atomic_ref<int, cuda::thread_scope_device> ready(int run) const {
-    return cuda::atomic_ref<int, cuda::thread_scope_device>(arguments.ready[run]);
-  }
-
-  // Hands the sums of a tile to the run that begins it.
-  __device__ __forceinline__ void give(const Own& own) const {
-#pragma unroll
-    for (int i = 0; i < owned; ++i) {
-#pragma unroll
-      for (int j = 0; j < right; ++j) *part_of(run, i, j) = {own[i][j][0], own[i][j][1], own[i][j][2], own[i][j][3]};
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) ready(run).store(1, cuda::memory_order_release);
-  }
-
-  // Adds what the later runs have of a tile.
-  __device__ __forceinline__ void take(Own& own, int tile) const {
-    const int last = run_of((tile + 1) * steps - 1);
-    if (threadIdx.x == 0) {
-      for (int other = run + 1; other <= last; ++other) {
-        while (ready(other).load(cuda::memory_order_acquire) == 0) {
-        }
-        ready(other).store(0, cuda::memory_order_relaxed);
-      }
-    }
-    __syncthreads();
-    for (int other = run + 1; other <= last; ++other) {
-#pragma unroll
-      for (int i = 0; i < owned; ++i) {
-#pragma unroll
-        for (int j = 0; j < right; ++j) add(own[i][j], __ldcg(part_of(other, i, j)));
-      }
-    }
-  }
-
   __device__ __forceinline__ void multiply_all() {
-    const int first = begin(run), last = begin(run + 1);
+    const int first = run.first(), last = run.end();
     Pipeline pipeline(ring);
     Codes codes(*this, first);
     uint32_t stage = ring;
@@ -358,15 +266,15 @@ struct Product {
     ptxmma::griddepcontrol_wait();
     ptxmma::griddepcontrol_launch_dependents();
 #endif
-    Rows x{*this, first % steps};
+    Rows x{*this, first % run.steps};
     for (int i = 0; i < int(pipeline.ahead); ++i) {
       if (first + i < last) x.copy(pipeline.filling);
       pipeline.commit();
     }
-    int tile = first / steps;
+    int tile = first / run.steps;
     for (int unit = first; unit < last; ++tile) {
-      const int end = min((tile + 1) * steps, last);
-      const bool begins = unit == tile * steps, ends = end == (tile + 1) * steps;
+      const int end = min((tile + 1) * run.steps, last);
+      const bool begins = unit == tile * run.steps, ends = end == (tile + 1) * run.steps;
       typename Sums::type sums[down][right] = {};
       for (; unit < end; ++unit, pipeline.next()) {
         pipeline.wait();
@@ -380,10 +288,11 @@ struct Product {
       }
       Own own;
       add_warps(own, sums, stage);
+      auto& quads = reinterpret_cast<float(&)[owned * right][Sums::elements]>(own);
       if (!begins) {
-        give(own);
+        run.give<warps>(quads, warp, lane);
       } else {
-        if (!ends) take(own, tile);
+        if (!ends) run.take<warps>(quads, tile, warp, lane);
         write(own, tile);
       }
     }

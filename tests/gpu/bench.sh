@@ -15,7 +15,7 @@ compile() {  # name of the program, options
   nvcc -std=c++17 -O3 -Igenerated/include -Idocs/examples "tests/gpu/bench_$1.cu" "${@:2}" -ldl -o "build/bench_$1"
 }
 
-for kernel in gemm_sm90 w4a16_sm80; do
+for kernel in gemm_sm90 w4a16; do
   compile "$kernel" "${arch[@]}" -lcublasLt &
   programs+=("build/bench_$kernel")
 done

@@ -1,12 +1,13 @@
-// Times w4a16_sm80 against cuBLAS with weights of 16 bits, and against a plain read of as many bytes as it must read. The weights of each
+// Times w4a16_sm80 and w4a16_sm90 against cuBLAS with weights of 16 bits, and against a plain read of as many bytes as it must read. The weights of each
 // launch differ from the weights of the launches before it, so that they do not come from L2. The argument is the number of sustained rounds.
 #include <memory>
 
 #include "bench.cuh"
 #include "cublas.cuh"
 #include "w4a16_sm80_plan.cuh"
+#include "w4a16_sm90_plan.cuh"
 
-using w4a16_sm80::storage;
+using w4a16::storage;
 
 __global__ void fill_words(uint32_t* words, size_t size, uint64_t seed) {
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size; i += size_t(gridDim.x) * blockDim.x) words[i] = random_bits(i, seed);
@@ -26,7 +27,7 @@ __global__ void read(const uint4* data, size_t size, uint4* never) {
   if ((all.x & all.y & all.z & all.w) == 0x12345678) *never = all;
 }
 
-template <class Element>
+template <template <class, class> class Plan, class Element>
 void bench(cublasLtHandle_t library, Rows& product, Rows& bytes, Size size, int multiprocessors) {
   using T = storage<Element>;
   const auto [m, n, k] = size;
@@ -40,7 +41,7 @@ void bench(cublasLtHandle_t library, Rows& product, Rows& bytes, Size size, int 
   fill_normal<<<1024, 256>>>(scales.data, scales.size, 3);
   fill_normal<<<1024, 256>>>(weights.data, weights.size, 4);
 
-  std::vector<w4a16_sm80::Plan<Element, ptxmma::s4>> plans(count);
+  std::vector<Plan<Element, ptxmma::s4>> plans(count);
   for (size_t i = 0; i < count; ++i) {
     CHECK(plans[i].prepare(m, n, k, {x.data, k}, {codes.data + i * words, scales.data, nullptr, group}, {y.data, n}));
   }
@@ -60,16 +61,22 @@ void bench(cublasLtHandle_t library, Rows& product, Rows& bytes, Size size, int 
   bytes.measure(size.text(), giga * (needed + sizeof(T) * y.size), {{ours}, {plain}}, false);
 }
 
+template <template <class, class> class Plan>
+void bench_sizes(const char* kernel, cublasLtHandle_t library, int rounds, int multiprocessors) {
+  Rows product(kernel, "int4 by f16", rounds), bytes(kernel, "int4 by f16 in GB/s; theirs reads as many bytes", rounds);
+  for (const auto& [n, k] : {std::pair{8192, 8192}, {28672, 8192}, {8192, 28672}}) {
+    for (const int m : {1, 16, 32, 64}) bench<Plan, ptxmma::f16>(library, product, bytes, {m, n, k}, multiprocessors);
+  }
+}
+
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));
   int multiprocessors;
   CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-  Rows product("w4a16_sm80", "int4 by f16", rounds), bytes("w4a16_sm80", "int4 by f16 in GB/s; theirs reads as many bytes", rounds);
-  for (const auto& [n, k] : {std::pair{8192, 8192}, {28672, 8192}, {8192, 28672}}) {
-    for (const int m : {1, 16, 32, 64}) bench<ptxmma::f16>(library, product, bytes, {m, n, k}, multiprocessors);
-  }
+  bench_sizes<w4a16_sm80::Plan>("w4a16_sm80", library, rounds, multiprocessors);
+  bench_sizes<w4a16_sm90::Plan>("w4a16_sm90", library, rounds, multiprocessors);
   CHECK(cublasLtDestroy(library));
   return EXIT_SUCCESS;
 }
