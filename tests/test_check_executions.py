@@ -18,6 +18,7 @@ _WGMMA = (
 _ALLOC = "tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [slot], 32; ld.shared.b32 %r9, [slot];"
 _FREE = "tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r9, 32;"
 _MATRIX = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
+_POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p5, [slot], 0; @!%p5 bra poll;"
 _ELECT = "elect.sync %r5|%p1, -1;"
 
 
@@ -198,3 +199,22 @@ def test_a_product_that_both_thread_blocks_issue(condition: str, found: bool) ->
     product = "@%p1 tcgen05.mma.cta_group::2.kind::f16 [%r9], %rd0, %rd1, %r1, %p3;"
     lines = messages(_ALLOC.format(2), condition, product, _FREE.format(2), target="sm_100a")
     assert ["both thread blocks of a pair execute it, each for itself"] * found == [line for line in lines if "both" in line]
+
+
+@pytest.mark.parametrize(
+    ("mask", "waiting", "others", "found"),
+    [
+        ("1", "", "", True),
+        ("3", "", "", False),
+        ("1", "@%p2", "", False),  # the first thread block alone waits
+        ("%h1", "", "", False),  # it may name both
+        ("1", "", "@!%p2 mbarrier.arrive.shared.b64 _, [slot];", False),  # the other one arrives itself
+    ],
+)
+def test_a_commit_that_does_not_tell_all_who_wait(mask: str, waiting: str, others: str, found: bool) -> None:
+    commit = f"tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [slot], {mask};"
+    poll = f"@!%p2 bra on; {_POLL} on:" if waiting else _POLL
+    issued = f"setp.eq.u32 %p2, %r4, 0; {_ELECT} and.pred %p4, %p1, %p2; @%p4 {commit}"
+    lines = (".reg .b16 %h<2>; mbarrier.init.shared.b64 [slot], 1; barrier.cluster.arrive; barrier.cluster.wait;", issued, others, poll)
+    text = _HEAD.format("sm_100a", ".reqnctapercluster 2, 1, 1\n") + "\n".join((*lines, "ret;", "}", ""))
+    assert [each.rule for each in check(text) if each.severity != "note"] == ["endless-wait"] * found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.clusters import size_of
+from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.kernel_paths import ALIGNED, has_modifier
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.kernel_paths import KernelPaths, Reached
     from ptxmma.model import Issuer, Statement
+    from ptxmma.ptx.addresses import Addresses
+    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function
 
 _FIRST = "mov.u32 %r4, %tid.x;\nsetp.eq.u32 %p0, %r4, 0;"
@@ -67,6 +70,8 @@ RULES: Mapping[str, Rule] = {
 
 _RANK_REGISTER = b"%cluster_ctarank"
 _OF_BLOCKS = re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
+#: A commit, which a mask sends to several thread blocks; and the bits of that mask.
+_TRACKED, _SENT, _MOST_BLOCKS = b"tcgen05.commit", b".multicast::cluster", 16
 #: Thread blocks of a pair.
 _PAIR = 2
 
@@ -90,6 +95,8 @@ class Executions:
         spec = catalog.database.spec
         self._catalog, self._scopes = catalog, spec.scopes
         self._both = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.both]
+        pairings = [pairing for protocol in spec.protocols for pairing in protocol.pairings]
+        self._untold_faults = [(pairing, fault) for pairing in pairings for fault in pairing.phases if fault.fault == "untold"]
         self._once = [issuer for protocol in spec.protocols for issuer in protocol.issuers if issuer.once]
         families = {family for protocol in spec.protocols for family in protocol.families}
         together = [each for each in spec.instructions if any(fact.over for fact in each.uniform)]
@@ -99,12 +106,14 @@ class Executions:
         self.words = {*self._asking, *issued, *(each.start for each in together if each.name in named)}
         self._over = functools.lru_cache(maxsize=1 << 10)(self._uniform)
 
-    def of_kernel(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that a part of the threads executes, each with the opcode that it is about.
 
         Args:
             function: the kernel.
             paths: the paths through it.
+            addresses: its addresses.
+            bits: the bits of its registers.
         """
         text = function.text
         if not text.startswith(b".entry"):
@@ -112,6 +121,8 @@ class Executions:
         if _RANK_REGISTER in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
             yield from self._lone(function, paths)
         yield from self._doubled(text, paths)
+        if _SENT in text:
+            yield from bits.doubts(lambda known: self._untold(text, paths, addresses, known))
         if b"%tid.y" in text or b"%tid.z" in text:
             return
         yield from self._repeated(function, paths)
@@ -168,6 +179,25 @@ class Executions:
                 message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair} (PTX ISA {issuer.source})"
                 yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
+    def _untold(self, text: bytes, paths: KernelPaths, addresses: Addresses, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on waits of a thread block for an mbarrier on which nothing but commits arrives, and only those for others."""
+        count = max(size_of(text), _PAIR)
+        masks = paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS)
+        for pairing, fault in self._untold_faults:
+            reached = {each.offset: each.threads for each in paths.reached(masks.threads)}
+            together = {each.offset: each.threads for each in paths.reached_together(masks.together)}
+            arrivals = [*uses_of(text, pairing.arrives, addresses)]
+            for wait in uses_of(text, pairing.waits, addresses):
+                told = 0
+                for use in arrivals:
+                    if use.place is None or wait.place is None or use.place.meets(wait.place):
+                        told |= _told_by(use, reached.get(use.offset, 0), known)
+                untold = together.get(wait.offset, 0) & ~told & (1 << count) - 1
+                if told and untold:
+                    lone = (untold & -untold).bit_length() - 1
+                    message = f"thread block {lone} of the cluster waits for ever: {fault.text} (PTX ISA {fault.source})"
+                    yield Remark(Token(wait.opcode, wait.offset), "warning", fault.rule, message), wait.opcode
+
     def _lone(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""
         count = max(size_of(function.text), _PAIR)
@@ -181,6 +211,14 @@ class Executions:
                     message = f"thread block {lone} of the cluster executes it, and {lone ^ 1} never does; by {issuer.pair}"
                     message += f" (PTX ISA {issuer.source})"
                     yield Remark(Token(named[0].opcode, named[0].offset), "warning", "lone-cta", message), named[0].opcode
+
+
+def _told_by(use: Use, executing: int, known: KnownBits) -> int:
+    """A mask of the thread blocks on whose mbarriers an instruction may arrive; of all, where it is not a commit."""
+    if not use.opcode.startswith(_TRACKED):
+        return -1
+    mask = known.of(use.operand).within(_MOST_BLOCKS)
+    return mask.value | mask.unknown if _SENT in use.opcode else executing
 
 
 def _is_of(opcode: bytes, issuer: Issuer, modifiers: Sequence[str]) -> bool:

@@ -65,14 +65,14 @@ class KernelJudge:
         if self._protocol is not None:
             yield from self._of_flow(function, opcodes, self._protocol)
         paths = KernelPaths(function.text, self._lifecycles, self._words, function.predicates)
+        bits = RegisterBits(function.text, function.passed, function.registers.variable)
         if not function.module.debug:
             addresses = Addresses(function.text, function.predicates)
             yield from self._orders.of_kernel(function, paths, addresses)
             yield from self._counterparts.of_kernel(function, addresses)
             yield from self._phases.of_kernel(function, paths, addresses)
-            yield from self._executions.of_kernel(function, paths)
+            yield from self._executions.of_kernel(function, paths, addresses, bits)
             yield from self._pools.of_kernel(function, paths)
-        bits = RegisterBits(function.text, function.passed, function.registers.variable)
         yield from self._alignment.of_kernel(function, opcodes, bits)
         yield from self._clusters.of_kernel(function, opcodes, bits)
         yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)

@@ -94,7 +94,7 @@ class PhaseJudge:
                 "refilled": _firsts(refilled(barriers)),
             }
             for fault in pairing.phases:
-                for used, details in found[fault.fault]:
+                for used, details in found.get(fault.fault, ()):
                     message = f"{fault.text}: {details} (PTX ISA {fault.source})"
                     yield Remark(Token(used.use.opcode, used.use.offset), "warning", fault.rule, message), used.use.opcode
 
