@@ -72,6 +72,7 @@ struct Arguments {
 //   multiply(sums, registers, stage, row, thread, accumulate)
 //                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for
 //   Registers, sets                                  what it reads until the next stage but one begins; with two sets, stages take turns
+//   read_by_threads                                  whether threads read something of a stage themselves, not the tensor cores alone
 template <class Inputs, class Result, bool together, ptxmma_majorness major_d = PTXMMA_MAJORNESS_K>
 struct Gemm {
   using Operands = Inputs;
@@ -83,6 +84,7 @@ struct Gemm {
   using Source = typename Operands::Source;
   static constexpr int rows = Operands::rows, columns = Operands::columns;
   static constexpr int sharers = together ? CONSUMERS : 1;      // consumers that read a stage
+  static constexpr int arrivals = Operands::read_by_threads ? WARPGROUP / WARP : 1;  // of each, at the barriers of each block
   static constexpr int parts = rows / (sharers * Multiply::m);  // instructions on top of each other, which read the same B
   static constexpr bool may_split = rows == Multiply::m;        // k: in higher tiles the sums leave no registers to add others
 
@@ -135,11 +137,19 @@ struct Gemm {
     }
   }
 
-  // Tells both blocks, since both write to it, that a stage has been read. Tensor cores read it, metadata by way of registers, and that
-  // is over when the multiplications are complete: there is nothing for the arrival to order, so it can be relaxed. A release at the scope of
-  // the cluster would more than double the time.
-  static __device__ __forceinline__ void release(uint64_t* empty, const ptxmma::stage_ring<Shared::stages>& ring, int thread) {
-    if (thread < CLUSTER) ptxmma::stage_barriers<Shared::stages>::release_in_cluster_relaxed(empty, ring);
+  // Tells both blocks, since both write to it, that a stage has been read. What tensor cores read has been read when the multiplications are
+  // complete: there is nothing for the arrival to order, so one thread tells each block for all of a consumer, and it can be relaxed. A
+  // release at the scope of the cluster would more than double the time. What threads read was brought by this block alone: each warp tells
+  // it, after all of its threads, with a release at the scope of the block.
+  __device__ __forceinline__ void release(uint64_t* empty, const ptxmma::stage_ring<Shared::stages>& ring, int thread) const {
+    if constexpr (Operands::read_by_threads) {
+      __syncwarp();
+      if (thread % WARP == rank) {
+        shared.barriers.release(ring);
+        return;
+      }
+    }
+    if (thread % (WARPGROUP / arrivals) < CLUSTER) ptxmma::stage_barriers<Shared::stages>::release_in_cluster_relaxed(empty, ring);
   }
 
   // Waits until a stage is full. To ask takes shared memory's time, which the tensor cores need most where the consumers share a tile: one
@@ -319,7 +329,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WA
     ptxmma::prefetch_tensor_map(&arguments.source.a);
     ptxmma::prefetch_tensor_map(&arguments.source.b);
     ptxmma::prefetch_tensor_map(&arguments.d);
-    shared.barriers.init(1, CLUSTER * G::sharers);
+    shared.barriers.init(1, CLUSTER * G::sharers * G::arrivals);
     for (uint64_t& barrier : shared.loaded) ptxmma::mbarrier_init_shared(&barrier, 1);
     ptxmma::fence_mbarrier_init();
   }

@@ -48,6 +48,7 @@ struct Dense {
 
   struct Registers {};
   static constexpr int sets = 1;
+  static constexpr bool read_by_threads = false;
 
   // Starts the multiplications of a stage; the last group may still be running when the next call begins.
   template <int parts>

@@ -72,6 +72,7 @@ struct Sparse {
     uint32_t metadata[parts_of_tile][words];
   };
   static constexpr int sets = 2;
+  static constexpr bool read_by_threads = true;  // the metadata
 
   // Starts the multiplications of a stage; the last group may still be running, and reading its metadata, when the next call begins.
   template <int parts>
