@@ -97,6 +97,8 @@ def test_names_of_swizzles_mean_modes() -> None:
 
 
 def test_names_of_types_mean_element_types(catalog: Catalog) -> None:
+    assert [*ptxmma.instructions(atype="torch.float16")] == [*ptxmma.instructions(atype="f16")] != []
+    assert ptxmma.TensorMap("CUDA_R_16BF", (64, 64), box=(64, 64)).data_type == "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"
     assert {name: [*types_named(catalog.database.spec, name)] for name in QUESTIONS["types"]} == QUESTIONS["types"]
 
 

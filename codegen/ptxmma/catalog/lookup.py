@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, Instruction, UnknownInstruction, catalog, words
+from ptxmma.catalog.instructions.meanings import words_of
 from ptxmma.catalog.instructions.user_names import is_target, target_named, types_named
 from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
@@ -116,7 +117,7 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
     """
     if "." in text and " " not in text:  # a spelling: what is wrong with it is explained elsewhere
         return []
-    spec, every, unknown = known.database.spec, words.words_of(text), words.missing(known, text)
+    spec, every, unknown = known.database.spec, words_of(text), words.missing(known, text)
     shape = next((word for word in every if len(words.sizes(word)) > 1 and not words.matching(known, f"{word} ")), "")
     if shape and (nearest := _nearest(known, shape, [word for word in every if word != shape])):
         label = nearest[0].instruction.variant.shape
@@ -229,10 +230,11 @@ def instructions(
 
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page
-    of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``type`` the type of any operand;
-    ``fp8``, ``fp4``, ``int8`` … name all types of that many bits.  ``shape`` is ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a
-    shape that a descriptor may choose, as for ``tcgen05.mma``, counts.  ``documented`` selects those that the manual has, or lacks.
-    ``pattern`` is a part of the spelling, in which ``*`` is anything: ``"m16n8k*.e4m3"``; or words, as :func:`instruction` takes them.
+    of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``type`` the type of any operand,
+    by any of its names: ``half``, ``torch.float16``; ``fp8``, ``fp4``, ``int8`` … name all types of that many bits.  ``shape`` is
+    ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a shape that a descriptor may choose, as for ``tcgen05.mma``, counts.
+    ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in which ``*`` is anything:
+    ``"m16n8k*.e4m3"``; or words, as :func:`instruction` takes them.
 
     Raises:
         ValueError: an unknown family, target, version, type or shape; the message names the closest.
@@ -242,13 +244,13 @@ def instructions(
     families = _families(spec, family)
     target = None if target is None else target_named(spec, target)
     one_of("ptx", ptx, (entry.version for entry in spec.isa_versions))
-    one_of("atype", atype, (entry.name for entry in spec.types.elements))
+    atypes = None if atype is None else types_named(spec, atype)
     elements = None if type is None else types_named(spec, type)
     if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
         one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
     fits, may_have = _fitting(in_database, pattern or "")
     among = in_database.all(lambda entry: entry.family in families and sparse in (None, entry.sparse) and may_have(entry))
-    passing = _passing(among, target, ptx, atype, elements, shape)
+    passing = _passing(among, target, ptx, atypes, elements, shape)
     return (each for each in passing if documented in (None, each.documented) and fits(each))
 
 
@@ -307,12 +309,12 @@ def _passing(
     among: Iterable[Instruction],
     target: str | None,
     ptx: str | None,
-    atype: str | None,
+    atypes: Collection[str] | None,
     elements: Collection[str] | None,
     shape: str | None,
 ) -> Iterator[Instruction]:
     for instruction in among:
-        if atype is not None and atype not in _types_of_a(instruction):
+        if atypes is not None and set(_types_of_a(instruction)).isdisjoint(atypes):
             continue
         if elements is not None and _types(instruction).isdisjoint(elements):
             continue

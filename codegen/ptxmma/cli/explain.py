@@ -44,10 +44,12 @@ def command(code: str, as_json: bool, database: str | None) -> None:
     if mode := swizzle_of(spec, code):
         _show_swizzle(spec, mode, as_json=as_json)
         return
-    from ptxmma.check.rules import RULES
+    message, rules = message_of(spec, code), []
+    if message is None or message.rules:
+        from ptxmma.check.rules import RULES  # the checker is large
 
-    if message := message_of(spec, code):
-        rules = [f"{rule}: {RULES[rule].what}" for rule in message.rules if rule in RULES]
+        rules = [f"{rule}: {RULES[rule].what}" for rule in (message.rules if message else ())]
+    if message:
         _show(
             {"code": message.code, "text": message.text, "error": message.error, "cause": message.cause, "remedy": message.remedy},
             {
@@ -88,8 +90,9 @@ def _show(facts: Mapping[str, object], titled: Mapping[str, Sequence[str]], *, a
 
 def _about(spec: Spec, line: str) -> list[str]:
     """The commands that answer for the target and the instruction in quotes in a line of ptxas."""
+    from ptxmma.catalog.instructions.meanings import words_of
     from ptxmma.catalog.instructions.user_names import is_target
-    from ptxmma.catalog.instructions.words import vocabulary, words_of
+    from ptxmma.catalog.instructions.words import vocabulary
 
     quoted = re.findall(r"'\.?([\w.:]+)'", line)
     known, names = vocabulary(spec), [entry.name for entry in spec.instructions]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from ptxmma.catalog.instructions import UnknownInstruction, words
+from ptxmma.catalog.instructions.meanings import meanings, words_of
 from ptxmma.catalog.instructions.user_names import is_target
 from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
 from ptxmma.catalog.summaries.glossary import explanation
@@ -52,7 +53,7 @@ def _names(text: str) -> Iterator[str]:
     yield text
     spec, left = catalog_of(None).database.spec, text.split()
     for place in (0, -1):
-        while left and words.meanings(spec, words.words_of(left[place])) == [()]:
+        while left and meanings(spec, words_of(left[place])) == [()]:
             del left[place]
             yield " ".join(left)
 
@@ -99,6 +100,6 @@ def _is_about_instructions(text: str) -> bool:
     except AmbiguousInstruction:
         return True
     except (UnknownInstruction, ValueError):
-        first = words.words_of(text)[:1]
+        first = words_of(text)[:1]
         return bool(first) and first[0] not in words.missing(known, text)
     return True

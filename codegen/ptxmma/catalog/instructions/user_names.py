@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ptxmma.arguments import one_of
+from ptxmma.catalog.instructions.meanings import single
 from ptxmma.model import Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
@@ -94,40 +95,29 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return groups
 
 
-def type_groups(spec: Spec) -> dict[str, list[str]]:
-    """Return the element types by their names and by the names of groups: ``fp8``, ``int4``."""
-    groups: dict[str, list[str]] = {}
-    for entry in spec.types.elements:
-        groups[entry.name] = [entry.name]
-        kind = {"float": "fp" if entry.sign else "", "signed": "int", "unsigned": "int"}.get(entry.form)
-        if kind:
-            groups.setdefault(f"{kind}{entry.bits}", []).append(entry.name)
-    return groups
-
-
 def types_named(spec: Spec, name: str) -> tuple[str, ...]:
-    """The element types that a name selects: one type, for ``fp8``, ``int4`` … all signed floats or integers of that width, or a word's.
+    """The element types that a name selects: one type, or the meanings of a word: both of ``fp8``.
 
     The end of a kind of ``tcgen05.mma``, ``ti16``, selects the types of A and B that it takes, unless it is a type.
 
     Raises:
         ValueError: an unknown type; the message names the closest.
     """
-    groups = type_groups(spec)
-    groups |= {
-        word: [*entry.means] for entry in spec.words for word in entry.names if word not in groups and {*entry.means} <= groups.keys()
-    }
+    elements = {entry.name: None for entry in spec.types.elements}
+    if (meant := single(spec, name)) and elements.keys() >= {*meant}:
+        return tuple(meant)
+    kinds: dict[str, dict[str, None]] = {}
     for row in spec.tensor_products.types if spec.tensor_products else ():
         for kind in (kind for condition in row.of for kind in condition.get("kind", ())):
-            group = groups.setdefault(str(kind).rpartition("::")[2], [])
-            group += [each for each in (*row.atype, *row.btype) if each not in group]
-    one_of("element type", name, groups)
-    return tuple(groups[name])
+            kinds.setdefault(str(kind).rpartition("::")[2], {}).update(dict.fromkeys((*row.atype, *row.btype)))
+    words = (each for entry in spec.words if elements.keys() >= {*entry.means} for each in entry.names)
+    one_of("element type", name, [*elements, *kinds, *words])
+    return tuple(kinds[name])
 
 
 def type_named(spec: Spec, name: str) -> str:
     """The element type that a name prefers: ``"f16"`` for ``"half"``, ``"e4m3"`` for ``"fp8"``; a name of none as it is."""
-    means = next((entry.means[0] for entry in spec.words if name.lower() in entry.names), "")
+    means = next(iter(single(spec, name)), "")
     return means if any(each.name == means for each in spec.types.elements) else name
 
 

@@ -7,13 +7,13 @@ descriptor chooses, or a word of the spec, which means other words.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog import roles
 from ptxmma.catalog.instructions.facts import Instruction
+from ptxmma.catalog.instructions.meanings import MOST, Words, joined, meanings, names, words_of
 from ptxmma.catalog.products import product_rules, resolution
 from ptxmma.catalog.variants import expand, fixed_tokens, placeholders, qualifier_values, representatives
 from ptxmma.model import InstructionSet, Preference, Spec
@@ -21,23 +21,13 @@ from ptxmma.model import InstructionSet, Preference, Spec
 if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
 
-#: Marks of a whole statement of PTX, which is not made of words.
-_STATEMENT = re.compile(r"[\[\]{};%@]")
-_SEPARATORS = re.compile(r"[\s.,]+")
-#: ``m = 64``, as programs write a size.
-_ASSIGNED = re.compile(r"\b([mnk]) ?= ?(?=\d)")
 #: ``m16n8k8``, ``n128``, ``m64nNk16``, CuTe's ``16x8x8``, and ``1688`` of machine instructions.
 _SHAPE = re.compile(r"(?:[mnk](?:[0-9]+|n))+")
 _SIZE = re.compile(r"([mnk])([0-9]+|n)")
 _CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)|(16|8)(8)([0-9]{1,3})")
-_NAMESPACE = re.compile(r"^(\w+)::")
-#: More words than any instruction has.
-_MOST = 24
 #: So many letters begin a word.
 _BEGUN = 2
 
-#: Words in small letters.
-Words = tuple[str, ...]
 #: Matrices and scale factors, whose types a descriptor may choose.
 _MATRICES = ("d", "a", "b", "c", "s")
 
@@ -65,7 +55,7 @@ class Match(NamedTuple):
     @property
     def inputs(self) -> int:
         """The number of words that are types of A or B."""
-        return sum(word in types(self.instruction, "a", "b") for word in self.words)
+        return sum(word in _types(self.instruction, "a", "b") for word in self.words)
 
 
 def matching(catalog: Catalog, text: str) -> list[Match]:
@@ -75,10 +65,10 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     which begins with a word that PTX does not have, is none.
     """
     words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
-    if not 0 < len(words) <= _MOST or text.startswith("."):
+    if not 0 < len(words) <= MOST or text.startswith("."):
         return []
-    known = _known(catalog.database.spec)
-    spelling = spelling and _joined(known, words)[0] not in known
+    known = names(catalog.database.spec)
+    spelling = spelling and joined(known, words)[0] not in known
     every = meanings(catalog.database.spec, words)
     for begun in (False, True):
         found: dict[Instruction, Match] = {}
@@ -92,16 +82,14 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     return []
 
 
-def words_of(text: str) -> Words:
-    """The words of a text, in small letters; a whole statement of PTX has none."""
-    if _STATEMENT.search(text):
-        return ()
-    return tuple(word for word in _SEPARATORS.split(_ASSIGNED.sub(r"\1", text.lower())) if word)
-
-
 def vocabulary(spec: Spec) -> frozenset[str]:
     """The words of PTX that some instruction has."""
     return frozenset().union(*(_vocabulary(spec, entry) for entry in spec.instructions))
+
+
+def families_with(spec: Spec, word: str) -> list[str]:
+    """The families with an instruction that has a word."""
+    return list(dict.fromkeys(entry.family for entry in spec.instructions if word in _vocabulary(spec, entry)))
 
 
 def has_all(spec: Spec, words: Set[str]) -> bool:
@@ -216,43 +204,6 @@ def _literals(instruction: Instruction) -> set[str]:
     return {*fixed_tokens(entry.syntax)} - {*entry.name.split(".")}
 
 
-def meanings(spec: Spec, words: Words) -> list[Words]:
-    """The words with each that PTX does not have replaced by its meanings, the preferred first.
-
-    What the text says itself a meaning does not say again: ``mxfp8 e5m2`` has one e5m2 and no e4m3.
-    """
-    known = _known(spec)
-    joined = _joined(known, words)
-    choices = list[list[Words]]()
-    for word in joined:
-        means = sorted((meaning.lower().split() for meaning in known.get(word, (word,))), key=lambda parts: -len({*parts} & {*joined}))
-        choices.append([tuple(part for part in parts if word not in known or part not in joined) for parts in means])
-    return [tuple(itertools.chain.from_iterable(chosen)) for chosen in itertools.islice(itertools.product(*choices), _MOST)]
-
-
-def _known(spec: Spec) -> dict[str, tuple[str, ...]]:
-    """The meanings of each word of the spec."""
-    return {name: entry.means for entry in spec.words for name in entry.names}
-
-
-def _joined(known: Mapping[str, Sequence[str]], words: Words) -> list[str]:
-    """The words, taken apart and put together as the spec has them.
-
-    Two words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
-    ``sm90_tma_load_2d``.  A namespace before one is replaced, too: ``cutlass::half_t``.
-    """
-    joined, left = list[str](), [*words]
-    while left:
-        word = _NAMESPACE.sub(lambda match: known.get(match[1], (match[0],))[0], left.pop(0))
-        name = max((each for each in known if f"{word}_".startswith(f"{each}_")), key=len, default="")
-        if joined and f"{joined[-1]}_{word}" in known:
-            joined[-1] += f"_{word}"
-        else:
-            joined.append(name or word)
-            left = [part for part in word[len(name) :].split("_") if name and part] + left
-    return joined
-
-
 def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[Instruction, list[int]]]:
     """The instructions that have all of some words, each with the places of the words in its spelling."""
     spec = catalog.database.spec
@@ -343,9 +294,8 @@ def _has_sizes(instruction: Instruction, word: str) -> bool:
     return bool(said) and all(name in own and size in ("n", str(own[name])) for name, size in said.items())
 
 
-def types(instruction: Instruction, *matrices: str) -> set[str]:
-    """The element types of some of its matrices, or of all of them and its scale factors, stated or chosen by a descriptor."""
-    matrices = matrices or _MATRICES
+def _types(instruction: Instruction, *matrices: str) -> set[str]:
+    """The element types of some of its matrices, stated or chosen by a descriptor."""
     chosen = resolution.types(instruction.database.spec, instruction.variant)
     return {instruction.matrix_types.get(name, "") for name in matrices}.union(*(chosen.get(f"{name}type", ()) for name in matrices))
 
@@ -353,7 +303,7 @@ def types(instruction: Instruction, *matrices: str) -> set[str]:
 def _beside(instruction: Instruction) -> set[str]:
     """The words beside the modifiers of its canonical spelling: types of its matrices, and hints."""
     hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
-    return types(instruction) | hints
+    return _types(instruction, *_MATRICES) | hints
 
 
 def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ptxmma.arguments import one_of
 from ptxmma.catalog.instructions import Catalog, words
+from ptxmma.catalog.instructions.meanings import single
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
 
 _PARTS = re.compile(r"[\w:]+")
@@ -74,11 +75,11 @@ def _version(catalog: Catalog, plain: str) -> Explanation | None:
 def _type(catalog: Catalog, plain: str) -> Explanation | None:
     """An element type, or several of one width, by a name in PTX or elsewhere: ``e4m3``, ``fp8``, ``CUDA_R_8F_E4M3``."""
     spec = catalog.database.spec
-    meant = words.meanings(spec, words.words_of(plain))
-    named = [entry for entry in spec.types.elements if (entry.name,) in meant]
+    meant = single(spec, plain)
+    named = [entry for entry in spec.types.elements if entry.name in meant]
     if not named or len(named) < len(meant):
         return None
-    families = {entry.name: dict.fromkeys(each.family for each in catalog.all() if entry.name in words.types(each)) for entry in named}
+    families = {entry.name: words.families_with(spec, entry.name) for entry in named}
     facts = {f"operands of {name} have": [" ".join(own)] for name, own in families.items() if own}
     return Explanation(
         named[0].name if len(named) == 1 else plain,

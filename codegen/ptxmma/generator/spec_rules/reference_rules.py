@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ptxmma.catalog.citations import citations
+from ptxmma.catalog.instructions.meanings import words_of
 from ptxmma.catalog.instructions.spellings import hint_values
-from ptxmma.catalog.instructions.words import FACTS, has_all, vocabulary, words_of
+from ptxmma.catalog.instructions.words import FACTS, has_all, vocabulary
 from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.variants import qualifier_values
 from ptxmma.generator.problems import Problem, clash
