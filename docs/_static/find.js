@@ -4,7 +4,8 @@
 const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, articles, and what begins a question. */
   const IGNORED = new Set(
-    "ptxmma the a an of in to and is how what which do does i from with for on take takes need needs show explain list".split(" "),
+    ("ptxmma the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
+      + " take takes need needs use uses get have has hold holds support supports show explain list").split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
@@ -49,10 +50,11 @@ const PtxmmaFind = (() => {
     return word.length > 2 && among.some((other) => other.includes(word)) ? inside : 0;
   }
 
-  /** A word that no entry has, cut to the longest that one has: ``h100pcie`` is h100. */
+  /** A word that no entry has, in British spelling, or cut to the longest that one has: ``quantize`` is quantise, ``h100pcie`` h100. */
   function shortened(word, entries) {
     const known = entries.flatMap(({own, others}) => [...own, ...others]);
-    if (known.some((other) => other.startsWith(word) || (word.length > 2 && other.includes(word)))) return word;
+    const there = [word, word.replace(/iz(?=[eia])/, "is").replace("color", "colour")].find((each) => known.some((other) => other.startsWith(each) || (each.length > 2 && other.includes(each))));
+    if (there) return there;
     const begun = known.filter((other) => other.length > 2 && word.startsWith(other));
     return begun.reduce((longest, other) => (other.length > longest.length ? other : longest), "") || word;
   }

@@ -24,6 +24,7 @@ _EXTRAS = {
     "yaml": "generate",
     "jsonschema": "generate",
     "jinja2": "generate",
+    "anyio": "mcp",
     "pygls": "lsp",
     "lsprotocol": "lsp",
     "mcp": "mcp",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ptxmma.catalog import evidence
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.instructions.words import types
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.names.product_family import family_of, type_of_product
@@ -137,14 +138,15 @@ def places(every: Sequence[FormGroup]) -> dict[str, int]:
 def _words(catalog: Catalog, group: FormGroup) -> list[str]:
     """The words for the search, each once.
 
-    These are all words of the spellings and of the names in generated code, atoms, and machine instructions: of documented forms, if any.
+    These are all words of the spellings and of the names in generated code, element types, atoms, and machine instructions: of documented
+    forms, if any.
     """
     known = evidence.of(catalog.database)
     named = [one for one in group.members if one.documented] or group.members
     own = [f"{one.canonical} {one.identifier}" for one in named]
     for one in named:
         row = known.of(one.canonical)
-        own += [*row.peers, *row.differing, *row.atoms, *(code for ran in row.executed for code in ran.machine)]
+        own += [*sorted(types(one)), *row.peers, *row.differing, *row.atoms, *(code for ran in row.executed for code in ran.machine)]
     words = (word for text in own for word in _WORD.findall(_CROSSED.sub(r"m\1n\2k\3", text.lower())))
     return list(dict.fromkeys(word for word in words if not _TARGET.fullmatch(word)))
 
