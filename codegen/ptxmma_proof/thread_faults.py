@@ -32,6 +32,11 @@ _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
 _NEAR = 60
 
 
+#: The register from which a bulk copy takes its size, and the one that says what an mbarrier expects.
+_SIZED = re.compile(rb"cp\.async\.bulk\.shared[\w.:]*\s+\[[^;\]]*\],\s*\[[^;\]]*\],\s*(%\w+),")
+_EXPECTED = re.compile(rb"(mbarrier\.[\w.:]*expect_tx[\w.:]*\s[^;]*,\s*)(%\w+)\s*;")
+
+
 class TextFault(NamedTuple):
     """A kind of fault that the text of a module alone has: in words, the rule that it breaks, and the change."""
 
@@ -148,6 +153,13 @@ def _told_early(text: bytes) -> bytes | None:
     return text[: last.start()] + _TOLD % last[1] + text[last.end() :] if last else None
 
 
+def _other_bytes(text: bytes) -> bytes | None:
+    """An mbarrier expects 16 bytes, in place of the bytes in the register from which a copy takes its size."""
+    sizes = {match[1] for match in _SIZED.finditer(text)}
+    expected = next((match for match in _EXPECTED.finditer(text) if match[2] in sizes), None)
+    return None if expected is None else text[: expected.start(2)] + b"16" + text[expected.end(2) :]
+
+
 def _all_first(text: bytes) -> bytes | None:
     """Each thread block of a pair takes itself for the first, in kernels with products of pairs."""
     return _RANKS.sub(b"0", text) if b"tcgen05.mma.cta_group::2" in text else None
@@ -165,6 +177,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("the destination of cp.async.cg 8 bytes further on", "alignment", _moved(rb"cp\.async\.cg", 8)),
     TextFault("the destination of a bulk copy 8 bytes further on", "alignment", _moved(rb"cp\.async\.bulk(?:\.tensor\.\dd)?\.shared", 8)),
     TextFault("no swizzle in the rows of ldmatrix", "bank-conflict", _unswizzled),
+    TextFault("16 bytes in place of those of a copy", "wrong-byte-count", _other_bytes),
     TextFault("a multicast mask of 0", "outside-cluster", lambda text: _MASK.sub(rb"\g<1>0", text, count=1)),
     TextFault(
         "fence.proxy.async.global in place of .shared::cta",

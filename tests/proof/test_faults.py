@@ -26,13 +26,14 @@ made:
 barrier.cluster.arrive.relaxed.aligned;
 barrier.cluster.wait.aligned;
 mov.u32 %r2, 1;
+mov.u32 %r10, 128;
 mov.u32 %r7, 0;
 mov.u32 %r8, 0;
 empty:
 mbarrier.try_wait.parity.shared.b64 %p1, [bars+8], %r2;
 @!%p1 bra empty;
-@!%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bars], 128;
-@!%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [%r1];
+@!%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bars], %r10;
+@!%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], %r10, [%r1];
 full:
 mbarrier.try_wait.parity.shared.b64 %p1, [bars], %r7;
 @!%p1 bra full;
@@ -76,7 +77,7 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r3};
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 15), (_GROUPS, 3), (_RING + _SENT + _SENT, 21), (_ROLES, 4)])
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 16), (_GROUPS, 3), (_RING + _SENT + _SENT, 22), (_ROLES, 4)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.sums import Rounds
 
 if TYPE_CHECKING:
@@ -39,7 +38,9 @@ _ADDRESS = re.compile(rb"\[[^\[\]]*\]")
 _EXPECTED = b"expect_tx"
 _NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
 #: Instructions whose results may be small numbers of rounds.
-_LIMITING = (b"and.b", b"min.", b"rem.", b"selp.", b"bfe.")
+_LIMITING, _MASKING = (b"min.", b"rem.", b"selp.", b"bfe."), (b"and.b",)
+#: Numbers of rounds that a mask leaves: a larger mask, or one of all but the lowest bits, limits nothing.
+_MOST_ROUNDS = 1 << 16
 #: Instructions from a number of rounds to the predicate that ends a loop.
 _COUNTING = (b"setp.", b"add.", b"sub.", b"mov.", b"cvt.", b"and.pred", b"or.pred", b"not.pred")
 
@@ -105,17 +106,19 @@ def _changes(term: Term, registers: Predicates) -> Iterator[int]:
             yield from _changes(inner, registers)
 
 
-def _is_limited(registers: Predicates, predicate: bytes) -> bool:
-    """Return whether a constant may decide how many rounds a loop has, by the predicate that ends it."""
-    seen, waiting = {predicate}, [predicate]
-    for name in waiting:
-        for opcode, _, operands, _ in registers.writes(name):
-            words = words_of(operands)
-            if opcode.startswith(b"sub.") and literals.integer(words[0]) is None:
-                words = words[:1]  # compilers take a few rounds away, which they unroll
-            if opcode.startswith(_LIMITING) or (opcode.startswith(b"setp.") and any(map(literals.integer, words))):
-                return True
-            fresh = [word for word in words if word not in seen] if opcode.startswith(_COUNTING) else []
-            seen.update(fresh)
-            waiting += fresh
+def _is_limited(registers: Predicates, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
+    """Return whether a constant may decide how many rounds a loop has, by the predicate that ends it, or a number before it."""
+    for opcode, _, operands, _ in registers.writes(name) if name not in seen else ():
+        words = [word.strip() for word in operands.split(b",")]
+        numbers = [number for word in words if (number := literals.integer(word)) is not None]
+        if opcode.startswith(_MASKING) and any(not 0 <= number <= _MOST_ROUNDS for number in numbers):
+            opcode = b"mov."  # the mask leaves the higher bits
+        if opcode.startswith((*_LIMITING, *_MASKING)) or (opcode.startswith(b"setp.") and any(numbers)):
+            return True
+        # Compilers take the few rounds away that they do not unroll: a difference is as large as one of its parts.
+        parts = all if opcode.startswith(b"sub.") else any
+        if opcode.startswith(_COUNTING) and parts(
+            _is_limited(registers, word, seen | {name}) for word in words if literals.integer(word) is None
+        ):
+            return True
     return False
