@@ -109,6 +109,22 @@ def test_each_page_has_a_text_and_a_description(site: Path) -> None:
     assert "d[row][col] = c[row][col] + sum over k of a[row][k] * b[k][col]" in text
 
 
+def test_a_card_has_the_whole_address_of_its_picture(root: Path, tmp_path: Path) -> None:
+    """As ``make docs SITE=https://example.org/ptxmma/`` builds it."""
+    extensions = root / "docs" / "_ext"
+    conf = (
+        f"import sys\nsys.path.insert(0, {str(extensions)!r})\nextensions = ['plain_text']\nhtml_baseurl = 'https://example.org/ptxmma/'\n"
+    )
+    (tmp_path / "conf.py").write_text(conf, encoding="utf-8")
+    (tmp_path / "index.rst").write_text("Pages\n=====\n\nA sentence about them.\n", encoding="utf-8")
+    build(tmp_path, tmp_path / "out", "html")
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    tags = dict(re.findall(r'<meta (?:property|name)="((?:og|twitter):\w+)" content="([^"]*)">', page))
+    assert tags["og:image"] == "https://example.org/ptxmma/_static/card.png"
+    assert (root / "docs" / "_static" / "card.png").is_file()
+    assert (tags["twitter:card"], tags["og:description"]) == ("summary_large_image", "A sentence about them.")
+
+
 def test_other_addresses_lead_to_a_page(site: Path, catalog: Catalog) -> None:
     for group in form_groups.groups(catalog):
         assert (site / "reference" / f"{group.path}.html").is_file()

@@ -55,7 +55,7 @@ class Match(NamedTuple):
     @property
     def inputs(self) -> int:
         """The number of words that are types of A or B."""
-        return sum(word in _types(self.instruction, "a", "b") for word in self.words)
+        return sum(word in types(self.instruction, "a", "b") for word in self.words)
 
 
 def matching(catalog: Catalog, text: str) -> list[Match]:
@@ -294,7 +294,7 @@ def _has_sizes(instruction: Instruction, word: str) -> bool:
     return bool(said) and all(name in own and size in ("n", str(own[name])) for name, size in said.items())
 
 
-def _types(instruction: Instruction, *matrices: str) -> set[str]:
+def types(instruction: Instruction, *matrices: str) -> set[str]:
     """The element types of some of its matrices, stated or chosen by a descriptor."""
     chosen = resolution.types(instruction.database.spec, instruction.variant)
     return {instruction.matrix_types.get(name, "") for name in matrices}.union(*(chosen.get(f"{name}type", ()) for name in matrices))
@@ -303,7 +303,7 @@ def _types(instruction: Instruction, *matrices: str) -> set[str]:
 def _beside(instruction: Instruction) -> set[str]:
     """The words beside the modifiers of its canonical spelling: types of its matrices, and hints."""
     hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
-    return _types(instruction, *_MATRICES) | hints
+    return types(instruction, *_MATRICES) | hints
 
 
 def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:

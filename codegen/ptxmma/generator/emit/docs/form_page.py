@@ -146,7 +146,13 @@ def _words(catalog: Catalog, group: FormGroup) -> list[str]:
     own = [f"{one.canonical} {one.identifier}" for one in named]
     for one in named:
         row = known.of(one.canonical)
-        own += [*sorted(types(one)), *row.peers, *row.differing, *row.atoms, *(code for ran in row.executed for code in ran.machine)]
+        own += [
+            *sorted(types(one, *"dabcs")),
+            *row.peers,
+            *row.differing,
+            *row.atoms,
+            *(code for ran in row.executed for code in ran.machine),
+        ]
     words = (word for text in own for word in _WORD.findall(_CROSSED.sub(r"m\1n\2k\3", text.lower())))
     return list(dict.fromkeys(word for word in words if not _TARGET.fullmatch(word)))
 
