@@ -27,6 +27,10 @@ _GROUP_WAIT, _TOLD = (
     b"cp.async.bulk.wait_group.read %b; fence.acq_rel.gpu;",
 )
 _RANKS = re.compile(rb"%(?:cluster_ctarank|(?:cluster_)?ctaid\.x)")
+_MET = re.compile(rb"(?:@\S+\s+)?\b(?:bar(?!\.warp)|barrier|mbarrier\.arrive)\.[^;]*;")
+_PRODUCT, _COMMIT = re.compile(rb"tcgen05\.mma[^;]*;"), re.compile(rb"(?:@\S+\s+)?tcgen05\.commit[^;]*;")
+_END = re.compile(rb"\Z")
+_COPIED = re.compile(rb"cp\.async\.wait_(?:group|all)[^;]*;")
 _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
 #: Bytes before an instruction in which its predicate is.
 _NEAR = 60
@@ -160,6 +164,25 @@ def _other_bytes(text: bytes) -> bytes | None:
     return None if expected is None else text[: expected.start(2)] + b"16" + text[expected.end(2) :]
 
 
+def _without_barriers(text: bytes) -> bytes | None:
+    """No barrier after the first wait for ``cp.async``, in modules that read rows and have no bulk copies."""
+    wait = _COPIED.search(text) if b"ldmatrix" in text and b"cp.async.bulk" not in text else None
+    return text[: wait.end()] + _MET.sub(b"", text[wait.end() :]) if wait else None
+
+
+def _between(begin: re.Pattern[bytes], end: re.Pattern[bytes], gone: re.Pattern[bytes]) -> _Put:
+    """The fault that some instructions are missing between the last of one kind and the first of another after it, or the end."""
+
+    def put(text: bytes) -> bytes | None:
+        starts = [*begin.finditer(text)]
+        place = starts[-1].end() if starts else len(text)
+        match = end.search(text, place)
+        stop = match.start() if match else len(text)
+        return text[:place] + gone.sub(b"", text[place:stop]) + text[stop:] if gone.search(text, place, stop) else None
+
+    return put
+
+
 def _all_first(text: bytes) -> bytes | None:
     """Each thread block of a pair takes itself for the first, in kernels with products of pairs."""
     return _RANKS.sub(b"0", text) if b"tcgen05.mma.cta_group::2" in text else None
@@ -192,5 +215,9 @@ FAULTS: Sequence[TextFault] = (
     TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
     TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
     TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
+    TextFault("no barrier between the last load and tcgen05.dealloc", "freed-in-use", _between(_LOAD, _FREE, _MET)),
+    TextFault("no tcgen05.commit after the last product", "untracked-product", _between(_PRODUCT, _END, _COMMIT)),
+    TextFault("no wgmma.wait_group", "refilled-stage", _replaced(rb"wgmma\.wait_group[^;]*;", b"")),
+    TextFault("no barrier after the first wait for cp.async", "unwaited-copy", _without_barriers),
     TextFault("every thread block takes itself for the first of the cluster", "repeated-issue", _all_first),
 )

@@ -77,7 +77,7 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r3};
 """
 
 
-@pytest.mark.parametrize(("text", "kinds"), [(_RING, 16), (_GROUPS, 3), (_RING + _SENT + _SENT, 22), (_ROLES, 4)])
+@pytest.mark.parametrize(("text", "kinds"), [(_RING, 16), (_GROUPS, 4), (_RING + _SENT + _SENT, 22), (_ROLES, 4)])
 def test_each_fault_is_put_and_found(text: str, kinds: int, tmp_path: Path) -> None:
     file = tmp_path / "kernel.ptx"
     file.write_text(f"{_HEAD}{text}ret;\n}}\n")

@@ -158,11 +158,13 @@ class TensorKernels:
             unordered = [*self._unordered(function, statements, loaded)]
         yield from (*unwaited, *unordered)
         # A step that the kernel lacks is reported once.
-        lacking = (*(self._loads if unwaited else ()), *((*self._products, *self._opcode(_COMMIT)) if unordered else ()))
+        untracked = (*self._products, *self._opcode(_COMMIT)) if unordered else ()
+        lacking = (*(self._loads if unwaited else ()), *untracked)
         freed = self._has(_FREE, text)
         wrong: dict[tuple[int, str], Misuse] = {}
         for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
-            if not misuse.since[-1].opcode.startswith(lacking) and (misuse.at.opcode != EXIT or freed):
+            at_exit = misuse.at.opcode == EXIT
+            if not misuse.since[-1].opcode.startswith(untracked if at_exit else lacking) and (freed or not at_exit):
                 wrong.setdefault((misuse.at.offset, misuse.wrong.rule), misuse)
         yield from lifecycles.remarks(function, wrong.values())
 
