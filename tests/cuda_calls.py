@@ -54,7 +54,7 @@ def calls(catalog: Catalog, instruction: Instruction, target: str = "") -> Itera
     c_types = {entry.name: entry.c_type for entry in catalog.database.spec.types.registers}
     taken = [form for form in instruction.forms if not target or target in instruction.accepted_by(form=form)]
     for form in taken or [OperandForm("", "", ())]:
-        more = {value for _, rule in form.of_constants for value in rule.values}
+        more = {value for _, rule in form.of_values for value in rule.values}
         ways = [_ways(operand, c_types, more) for operand in form.operands]
         for way in range(max(map(len, ways), default=1)):
             parts = [each[min(way, len(each) - 1)] for each in ways]
@@ -86,7 +86,7 @@ def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
             yield Call(*([text for part in parts for text in part[field]] for field in range(3)))
 
 
-def _ways(operand: Operand, c_types: Mapping[str, str], more: Collection[int] = ()) -> list[Call]:
+def _ways(operand: Operand, c_types: Mapping[str, str], more: Collection[int | str] = ()) -> list[Call]:
     """The ways to pass one operand; ``more``: immediates that need more than the instruction does."""
     name = "the_" + operand.name.replace("-", "_")
     if operand.kind == "sink":

@@ -141,6 +141,7 @@ def test_what_assemblers_refuse_is_found(line: str, rule: str) -> None:
         ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 13;", "sm_90a", "9.4", "target"),
         ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 13;", "sm_100a", "8.6", "version"),
         ("tensormap.replace.tile.swizzle_mode.b1024.b32 [%rd0], 4;", "sm_120a", "9.4", "target"),
+        ("st.bulk.weak.shared::cta [%r0], %r1, 0;", "sm_100a", "8.8", "version"),  # a size of 32 bits
         ("tensormap.replace.tile.elemtype.b1024.b32 [%rd0], 16;", "sm_120a", "9.4", "immediate"),
     ],
 )

@@ -25,7 +25,8 @@ class Legality:
         form = next((form for form in forms if _fits(form, operands)), None)
         if instruction is None or form is None:
             return {}
-        return instruction.accepted_by(form=form.given(_constants(form, operands)))
+        banks = {name: bank for name, text in zip(ptx.items(form.syntax), operands, strict=True) if (bank := ptx.bank_of(text))}
+        return instruction.accepted_by(form=form.given({**banks, **_constants(form, operands)}))
 
 
 def _fits(form: OperandForm, texts: list[str]) -> bool:

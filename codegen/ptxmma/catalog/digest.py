@@ -36,7 +36,7 @@ def asked(instruction: Instruction, targets: Collection[str]) -> str:
     forms = _of_forms(instruction, _asked_of)
     extras = [f"{form.syntax} {_of(instruction.accepted_by(form=form), targets)}" for form in instruction.forms if form.requires]
     for form in instruction.forms:
-        for name, rule in form.of_constants:
+        for name, rule in form.of_values:
             with_rule = form.given({name: rule.values[0]})
             extras.append(f"{name} {rule.values} {_of(instruction.accepted_by(form=with_rule), targets)}")
     extras += [f"{each.canonical} {_of(each.accepted_by(), targets)}" for each in instruction.hinted()]

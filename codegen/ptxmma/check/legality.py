@@ -213,7 +213,8 @@ class Legality:
             text = f"{operand.name} must be at most {operand.within}, {constants[operand.within]}, not {constants[operand.name]}"
             faults.append(Fault("immediate", text, names.index(operand.name)))
         if target in instruction.accepted_by():
-            faults += _demanded(instruction, form, constants, target, version)
+            single = {name: value for name, value in zip(names, values, strict=True) if isinstance(value, int | str)}
+            faults += _demanded(instruction, form, single, target, version)
         return faults
 
     def _group(
@@ -280,12 +281,13 @@ def accepted(instruction: Instruction, target: str, version: str) -> bool:
     return any(not version or each <= version for each in first)
 
 
-def _demanded(instruction: Instruction, form: OperandForm, constants: Mapping[str, int], target: str, version: str) -> Iterable[Fault]:
+def _demanded(instruction: Instruction, form: OperandForm, values: Mapping[str, Scalar], target: str, version: str) -> Iterable[Fault]:
     """The faults of operands that need another target, or a later version, than their instruction."""
-    if not (given := form.given(constants)).requires:
+    if not (given := form.given(values)).requires:
         return
-    first, values = instruction.accepted_by(form=given), {name: constants.get(name) for name, _ in form.of_constants}
-    what = ", ".join(f"{value} as {name}" for name, value in values.items()) if given is not form else f"the operands {form.syntax}"
+    first, named = instruction.accepted_by(form=given), dict.fromkeys(name for name, _ in form.of_values)
+    what = ", ".join(f"{in_words(values[name])} as {name}" for name in named if name in values)
+    what = what if given is not form else f"the operands {form.syntax}"
     if target not in first:
         yield Fault("target", f"{target} does not take {what}")
     elif version and first[target] > version >= instruction.accepted_by()[target]:

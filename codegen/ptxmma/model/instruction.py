@@ -161,9 +161,9 @@ class Requirement(Entry, frozen=True, kw_only=True):
 
 
 class OperandRequirement(Requirement, frozen=True, kw_only=True):
-    """A rule about operand lists with an operand, or about some of its constants."""
+    """A rule about operand lists with an operand, or about some of its constants or register types."""
 
-    values: Annotated[tuple[Immediate, ...], SOME] = ()  # the constants that it is about; empty: any constant or register
+    values: Annotated[tuple[Immediate | Name, ...], SOME] = ()  # the constants or register types that it is about; empty: all
 
 
 class Observation(Entry, frozen=True, kw_only=True):

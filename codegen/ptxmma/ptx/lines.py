@@ -29,12 +29,13 @@ def lines(instruction: Instruction) -> list[str]:
 
 
 def asked(instruction: Instruction) -> Iterator[tuple[OperandForm, str]]:
-    """The operand forms with their :func:`lines`, and each again with each constant that needs more than the form does."""
+    """The operand forms with their :func:`lines`, and each again with each constant or register type that needs more than the form does."""
     yield from zip(operand_lists(instruction), lines(instruction), strict=True)
     for form in instruction.forms:
-        for name, rule in form.of_constants:
+        for name, rule in form.of_values:
             for value in rule.values:
-                texts = [item(form, part, {name: str(value)}) for part in items(form.syntax)]
+                text = str(value) if isinstance(value, int) else register(value)
+                texts = [item(form, part, {name: text}) for part in items(form.syntax)]
                 yield form.given({name: value}), line(instruction.canonical, texts)
 
 

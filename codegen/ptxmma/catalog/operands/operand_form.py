@@ -27,14 +27,14 @@ class OperandForm(msgspec.Struct, frozen=True):
         syntax: the manual's text: ``"d, a, b-desc, scale-d"``.
         operands: the operands in order.
         requires: the requirements of these operands in addition to the instruction's.
-        of_constants: further requirements of some constants of an operand, each with the operand's name.
+        of_values: further requirements of some constants or register types of an operand, each with the operand's name.
     """
 
     name: str
     syntax: str
     operands: tuple[Operand, ...]
     requires: tuple[Requirement, ...] = ()
-    of_constants: tuple[tuple[str, OperandRequirement], ...] = ()
+    of_values: tuple[tuple[str, OperandRequirement], ...] = ()
 
     def __repr__(self) -> str:
         return f"<OperandForm {self.name + ': ' if self.name else ''}{self.syntax}>"
@@ -50,9 +50,9 @@ class OperandForm(msgspec.Struct, frozen=True):
                 return operand
         raise Missing(f"no operand {name!r}; this form has {', '.join(operand.name for operand in self.operands)}")
 
-    def given(self, constants: Mapping[str, int]) -> OperandForm:
-        """Return the form with the requirements of some constants among its own."""
-        rules = tuple(rule for name, rule in self.of_constants if constants.get(name) in rule.values)
+    def given(self, values: Mapping[str, int | str]) -> OperandForm:
+        """Return the form with the requirements of some operands' constants or register types among its own."""
+        rules = tuple(rule for name, rule in self.of_values if values.get(name) in rule.values)
         return msgspec.structs.replace(self, requires=(*self.requires, *rules)) if rules else self
 
     def exceeding(self, immediates: Mapping[str, int]) -> Operand | None:

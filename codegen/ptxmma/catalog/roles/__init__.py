@@ -121,8 +121,8 @@ def _form(database: Database, keys: OperandKeys, variant: Variant, text: str) ->
     rules = [(name, rule) for name in names for rule in instruction.operand_kinds[name].requires]
     rules = [(name, rule) for name, rule in rules if matches(rule.when, variant.facts)]
     required = tuple(rule for _, rule in rules if not rule.values)
-    of_constants = tuple((name, rule) for name, rule in rules if rule.values)
-    return OperandForm(_form_name(instruction, described), text, described, required, of_constants)
+    of_values = tuple((name, rule) for name, rule in rules if rule.values)
+    return OperandForm(_form_name(instruction, described), text, described, required, of_values)
 
 
 def _form_name(instruction: InstructionSet, described: Iterable[Operand]) -> str:
