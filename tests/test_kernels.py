@@ -383,6 +383,26 @@ def test_the_page_of_attention_states_the_table() -> None:
         assert f"\n{line}\n" in page, rows
 
 
+@pytest.mark.parametrize("kernel", ["w4a16_sm80", "w4a16_sm90"])
+def test_the_page_of_few_rows_states_the_table(kernel: str) -> None:
+    """Sustained and short: a line for each number of rows, and for each size the ratios to the f16 product and to a read."""
+    with (_EXAMPLES / "speed.csv").open(encoding="utf-8", newline="") as table:
+        measured = {
+            (row["types"].partition(" in GB/s")[1], row["size"], row["way"]): float(row["ratio to their best"])
+            for row in csv.DictReader(table)
+            if row["kernel"] == kernel
+        }
+    page = (_EXAMPLES.parent / f"{kernel}.rst").read_text(encoding="utf-8")
+    for rows in (1, 16, 32, 64):
+        ratios = (
+            [measured[against, f"{rows} x {size}", way] for way in ("sustained", "short")]
+            for size in ("8192 x 8192", "28672 x 8192", "8192 x 28672")
+            for against in ("", " in GB/s")
+        )
+        line = "\n     - ".join([f"   * - {rows}", *(f"{sustained:.2f} ({short:.2f})" for sustained, short in ratios)])
+        assert f"\n{line}\n" in page, rows
+
+
 @pytest.mark.nvcc
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
