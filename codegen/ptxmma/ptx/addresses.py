@@ -38,6 +38,10 @@ _DEEPEST = 32
 _MOST_WRITES = 8
 
 
+#: Values of an index into a ring: with more, it is a byte or a word, and the ring is not known.
+_MOST_STAGES = 64
+
+
 class Place(NamedTuple):
     """Places of a variable in shared memory, at equal distances.
 
@@ -217,7 +221,7 @@ class Addresses:
     def _values(self, index: Term) -> int:
         """The number of values of an index that goes round in a ring from 0; 0 if it is not known."""
         if not isinstance(index, bytes):
-            return index.values if isinstance(index, Remainder) else 0
+            return index.values if isinstance(index, Remainder) and index.values <= _MOST_STAGES else 0
         seen, waiting, ends = {index}, [index], set[int]()
         while waiting:
             for opcode, _, rest, _ in self._registers.values_written(waiting.pop()):
