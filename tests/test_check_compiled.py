@@ -52,6 +52,8 @@ if "--wrong" in sys.argv:
     print("kernel.cu(4): error: identifier \\"step\\" is undefined")
     print("1 error detected", file=sys.stderr)
     sys.exit(2)
+if sum(argument.startswith(("-gencode", "--generate-code")) for argument in sys.argv) > 1:
+    sys.exit("nvcc fatal   : Option '--ptx (-ptx)' is not allowed when compiling for multiple GPU architectures")
 shutil.copy(folder / "module.ptx", sys.argv[sys.argv.index("-o") + 1])
 """
 
@@ -132,6 +134,19 @@ def test_a_missing_nvcc_is_named(project: Path) -> None:
     done = _run(project, "--compile-commands", "compile_commands.json", "kernel.cu")
     assert done.returncode == 2
     assert "no/nvcc cannot be started: No such file or directory\n" in done.stderr
+
+
+def test_each_of_several_targets_is_compiled(project: Path) -> None:
+    targets = ["-gencode", "arch=compute_80,code=sm_80", "--generate-code=arch=compute_90a,code=[compute_90a,sm_90a]"]
+    commands = [{"directory": str(project), "file": "kernel.cu", "arguments": ["nvcc", "-O3", *targets, "-c", "kernel.cu"]}]
+    (project / "compile_commands.json").write_text(json.dumps(commands))
+    done = _run(project, "--compile-commands", "compile_commands.json", "--json", "kernel.cu")
+    assert len(_findings(done)) == 2, done.stderr
+    assert "2 of the same cause not shown" in done.stderr
+    assert json.loads((project / "called.json").read_text())[1][:3] == ["-O3", targets[2], "-lineinfo"]
+    for kept in (targets[:2], targets[2:]):
+        _run(project, "--nvcc", f"-O3 {' '.join(kept)}", "kernel.cu")
+        assert json.loads((project / "called.json").read_text())[1][: 1 + len(kept)] == ["-O3", *kept]
 
 
 def test_the_entry_of_a_compilation_database(project: Path) -> None:

@@ -27,6 +27,8 @@ _OUTPUTS: Mapping[str, bool] = {
     **dict.fromkeys(("-c", "--compile", "-dc", "--device-c", "-dw", "--device-w", "-MD", "-MMD", "-MP"), False),
     **dict.fromkeys(("-o", "--output-file", "-MF", "-MT", "-MQ"), True),
 }
+#: The option that names a target, which nvcc takes several times, but not to make PTX.
+_TARGETS = ("-gencode", "--generate-code")
 #: The head of a function in PTX.
 _FUNCTION = re.compile(rb"^(?:\.\w+[ \t]+)*\.(?:entry|func)\b", re.MULTILINE)
 #: A line of the module in the message of a finding.
@@ -65,6 +67,14 @@ class Compilation(NamedTuple):
 
     arguments: tuple[str, ...]
     folder: str = "."
+
+    def for_each_target(self) -> Iterator[Compilation]:
+        """The calls for one target each, of a call for several: nvcc makes PTX for one."""
+        starts = [place for place, argument in enumerate(self.arguments) if argument.partition("=")[0] in _TARGETS]
+        options = [range(start, start + 1 + (self.arguments[start] in _TARGETS)) for start in starts]
+        for kept in options or [range(0)]:
+            others = {place for option in options if option != kept for place in option}
+            yield self._replace(arguments=tuple(argument for place, argument in enumerate(self.arguments) if place not in others))
 
     def ptx(self, file: str) -> bytes:
         """The PTX of a source, with the places of its lines.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,9 +102,9 @@ class Reader:
             if task.named and not compilation:
                 raise CompilerError("the compilation database has no entry with nvcc for it")
         if compilation:
-            source = CompiledSource(file, compilation.ptx(file))
-            counts.empty += not source.has_functions
-            parts = source.parts(self._checker)
+            sources = [CompiledSource(file, each.ptx(file)) for each in compilation.for_each_target()]
+            counts.empty += not any(source.has_functions for source in sources)
+            parts: Iterator[Findings] = chain.from_iterable(source.parts(self._checker) for source in sources)
         else:
             if self._fix:
                 counts.fixed += self._mend(file, language)

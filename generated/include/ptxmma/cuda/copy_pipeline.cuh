@@ -84,7 +84,8 @@ struct tile_copies {
   static constexpr int units = (k_major ? Tile::k : Tile::x) / count;         // of a line
   static constexpr int lines = Threads / units;                               // from one copy of a thread to its next
   static constexpr int copies = Tile::bytes / unit / Threads;                 // of a thread
-  static_assert(lines % 8 == 0 && copies * Threads * unit == Tile::bytes, "ptxmma: each thread copies the same part of every eighth line");
+  static_assert(lines % 8 == 0 && copies * Threads * unit == Tile::bytes,
+                "ptxmma: a tile takes Threads that are a multiple of 8 times the units of 16 bytes in a line, and that divide the units of the tile");
 
   // Where the first copy of this thread begins in a line, and its line.
   static __device__ __forceinline__ int inner() { return threadIdx.x % units * count; }
