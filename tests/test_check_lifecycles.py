@@ -306,6 +306,16 @@ def test_dimensions_are_values_of_their_own() -> None:
     assert rules(*_ONE_WARP, early, *_LOADED, "bar.sync 0; @%p3 bra done;", _FREE, "done:") == ["tensor-memory-kept"]
 
 
+def test_the_index_of_a_loop_is_what_it_begins_with_before_the_loop() -> None:
+    """Compilers keep the first tile in the register that counts the tiles."""
+    first, early = "mov.u32 %r12, %ctaid.x;", "setp.gt.u32 %p5, %r12, 7; @%p5 ret;"
+    tiles = "again: add.u32 %r12, %r12, 1; setp.lt.u32 %p4, %r12, 8; @%p4 bra again;"
+    rest = (*_LOADED, tiles, "bar.sync 0; @%p3 bra done;", _FREE, "done:")
+    assert rules(*_ONE_WARP, first, early, *rest) == ["tensor-memory-kept"]
+    assert rules(*_ONE_WARP, first, "other:", early, *rest) == []  # a branch may come with another tile
+    assert rules(*_ONE_WARP, "@%p3", first, early, *rest) == []
+
+
 def test_only_whole_kernels_are_followed() -> None:
     wrong = KERNELS["loaded after it is freed"].wrong
     assert rules(*wrong, "call.uni other;") == []

@@ -202,7 +202,7 @@ class Predicates:
             one, _, other = writes[0][2].partition(b",")
             number = literals.integer(other.strip())
             if number is not None:
-                return self._condition(self._value(one.strip(), 0), compared[1], number, predicate, offset)
+                return self._condition(self._value(self._source(one.strip(), writes[0][3]), 0), compared[1], number, predicate, offset)
         return self._condition(self._value(name, 0), b"ne", 0, predicate, offset)
 
     def _condition(self, value: Value, test: bytes, number: int, predicate: bytes, offset: int) -> Condition:
@@ -253,6 +253,14 @@ class Predicates:
         if not constant or (literals.integer(constant) is None and (constant.startswith(b"%") or self.writes(constant))):
             return source
         return constant
+
+    def _source(self, name: bytes, offset: int) -> bytes:
+        """A register, or the one that it copies at a place, though it is written elsewhere: the index of a loop, before the loop."""
+        before = self.write_before(name, offset) if len(self.writes(name)) > 1 else None
+        if before is None or not before[0].startswith(b"mov.") or self.is_of_list(before) or predicate_before(self._text, before[3]):
+            return name
+        words = _words_of(before[2])
+        return words[0] if len(words) == 1 and words[0].startswith(b"%") and not self.writes(words[0]) else name
 
     def write_before(self, name: bytes, offset: int) -> Write | None:
         """The last instruction before a place that writes a register, if no label comes between; None where another may write it."""
@@ -328,8 +336,8 @@ class Predicates:
             return Value(name, frozenset([name, _THREADS, _MEMORY]), changes=True)
         causes, texts = set[bytes](), []
         changes, polled = len(writes) > 1, len(writes) == 1
-        for opcode, place, rest, _ in writes:
-            operands = [self._value(word, depth + 1) for word in _words_of(rest)]
+        for opcode, place, rest, offset in writes:
+            operands = [self._value(self._source(word, offset), depth + 1) for word in _words_of(rest)]
             changing = _CHANGING.match(opcode) is not None
             polled = polled and (_POLLED.match(opcode) is not None or (len(operands) == 1 and operands[0].polled))
             changes = changes or changing or any(each.changes for each in operands)
