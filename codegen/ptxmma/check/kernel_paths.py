@@ -200,6 +200,7 @@ class KernelPaths:
         size: Callable[[int], int | None] = lambda _: None,
         capacity: int = 0,
         objects: Mapping[int, Hashable] = MappingProxyType({}),
+        freeing: Set[int] = frozenset(),
     ) -> list[Misuse]:
         """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
 
@@ -208,16 +209,18 @@ class KernelPaths:
             size: the size of the object that the instruction at a place makes or ends; None where it is not known.
             capacity: the sum of the sizes of the objects that fit.
             objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
+            freeing: the places of the arrivals that free a stage; lifecycles of these pass over all others.
 
         A lifecycle is not followed, and goes to :attr:`unfollowed`, where a label is missing, a brace is not closed, there are too many
         branches, or too many paths differ.
         """
         found: list[Misuse] = []
-        for machine in map(_Machine, lifecycles):
+        for life in lifecycles:
+            machine = _Machine(life, freeing)
             try:
                 found += self._misuses_of(machine, size, capacity, objects)
             except NotFollowedError:
-                self.unfollowed.add(machine.life.name)
+                self.unfollowed.add(life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
 
     @functools.cached_property
@@ -362,8 +365,8 @@ class KernelPaths:
 class _Machine:
     """The transitions of a lifecycle, by the instruction and the state."""
 
-    def __init__(self, life: Lifecycle) -> None:
-        self.life = life
+    def __init__(self, life: Lifecycle, freeing: Set[int] = frozenset()) -> None:
+        self.life, self._freeing = life, freeing
         self._transitions: dict[bytes, list[Transition]] = {}
         self._made: dict[tuple[str, bytes], list[Transition]] = {}
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
@@ -411,9 +414,13 @@ class _Machine:
         match = _NUMBER.match(text, place + len(opcode))
         return int(match[1]) if match else 0
 
+    def _concerns(self, event: Event) -> bool:
+        """Return whether an instruction makes a transition."""
+        return any(not each.frees or event.offset in self._freeing for each in self.on(event.opcode))
+
     def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[_Step]:
         """The instructions of a block of a text: only the first and the last of a run of equal ones, unless each of them counts."""
-        concerned = [each for each in events if self.on(each.opcode)]
+        concerned = [each for each in events if self._concerns(each)]
         for (opcode, predicated), run in itertools.groupby(concerned, lambda each: (each.opcode, each.predicated)):
             same = [*run]
             alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))

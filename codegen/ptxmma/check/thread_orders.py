@@ -15,6 +15,7 @@ from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.kernel_paths import ends_before_branches, is_named
 from ptxmma.check.mbarriers import Mbarriers, are_alike
 from ptxmma.check.rule import Rule
+from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
@@ -146,20 +147,24 @@ class ThreadOrders:
         if not followed or function.calls_others:
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
-        misuses = paths.misuses(followed, objects=objects)
-        arriving = any(each.wrong.frees for each in misuses)
-        freeing = {place for pairing in self._pairings for place in _freeing(function, paths, addresses, pairing)} if arriving else set()
-        wrong = (misuse for misuse in misuses if not misuse.wrong.frees or misuse.at.offset in freeing)
-        yield from lifecycles.remarks(function, wrong)
+        frees = any(each.frees for life in followed for each in life.transitions)
+        freeing = {place for pairing in self._pairings for place in _freeing(function, paths, addresses, pairing)} if frees else set()
+        yield from lifecycles.remarks(function, paths.misuses(followed, objects=objects, freeing=freeing))
 
 
 def _freeing(function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> Iterator[int]:
-    """The places of the arrivals that free a stage: on an mbarrier for which a round of a loop waits that copies, too."""
-    barriers = Mbarriers(function, paths, addresses, pairing)
+    """The places of the arrivals that free a stage: on an mbarrier for which a round of a loop waits that copies, too.
+
+    An arrival that expects bytes comes before a copy, and frees nothing.
+    """
+    try:
+        barriers = Mbarriers(function, paths, addresses, pairing)
+    except NotFollowedError:
+        return
     copies = [each.block for each in barriers.fills if b"async" in each.use.opcode]
     waits = [each.place for each in barriers.waits if each.place and not barriers.round_of(each).isdisjoint(copies)]
     for each in barriers.arrivals:
-        if each.place is not None and any(are_alike(each.place, place) for place in waits):
+        if each.place is not None and each not in barriers.fills and any(are_alike(each.place, place) for place in waits):
             yield each.use.offset
 
 
