@@ -20,6 +20,11 @@ _FREE = "tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r9, 32;"
 _MATRIX = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p5, [slot], 0; @!%p5 bra poll;"
 _ELECT = "elect.sync %r5|%p1, -1;"
+#: Blocks of inline assembly that declare registers of one name.
+_SCOPES = (
+    "{ .reg .pred P; elect.sync _|P, -1; selp.u32 %r6, 1, 0, P; } "
+    "{ .reg .pred P; mbarrier.test_wait.parity.shared.b64 P, [slot], 0; selp.u32 %r7, 1, 0, P; } "
+)
 
 
 def messages(*lines: str, target: str = "sm_90a", directive: str = "") -> list[str]:
@@ -193,6 +198,9 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (f"{_ELECT} and.b32 %r6, %r4, 1; setp.eq.u32 %p2, %r6, 0; and.pred %p1, %p1, %p2;", False),
         ("mov.u32 %r6, %ctaid.x; and.b32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 0;", False),  # it may be the rank
         ("ld.shared.b32 %r6, [slot]; setp.eq.u32 %p1, %r6, 0;", False),
+        (_SCOPES + "setp.ne.u32 %p1, %r6, 0;", True),  # the elected thread of each
+        (_SCOPES + "setp.ne.u32 %p1, %r7, 0;", False),
+        (".reg .pred P; setp.eq.u32 P, %r4, 0;" + _SCOPES + "selp.u32 %r6, 1, 0, P; setp.ne.u32 %p1, %r6, 0;", False),
     ],
 )
 def test_a_product_that_both_thread_blocks_issue(condition: str, found: bool) -> None:

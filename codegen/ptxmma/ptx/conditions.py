@@ -6,9 +6,11 @@ two that come from different values are independent if nothing feeds both.  A pa
 
 from __future__ import annotations
 
+import bisect
 import functools
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -35,6 +37,10 @@ _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
 #: A label to which a branch may go: not what LLVM writes for debuggers.
 _LABEL = re.compile(rb"[\s;{}](?!\$L__tmp)[\w$]+:(?!:)")
+#: A block of inline assembly that begins with a declaration and has no block in it; names that it declares one by one.
+_BLOCK = re.compile(rb"\{\s*\.reg\b(?:[^{}]{0,1000}\{[^{};]*\}){0,8}[^{}]{0,1000}\}")
+_DECLARED = re.compile(rb"\.reg\s*\.\w+\s+([^;<{}]*);")
+_APART = re.compile(rb"([^\w$%]+)")
 _PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
 _LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
@@ -57,6 +63,20 @@ class Value(NamedTuple):
     causes: frozenset[bytes]
     changes: bool = False
     polled: bool = False
+
+
+class _Block(NamedTuple):
+    """A block of inline assembly.
+
+    Attributes:
+        start: its place.
+        end: the place after it.
+        own: names for its registers that no other block has, of registers whose names others have, too.
+    """
+
+    start: int
+    end: int
+    own: dict[bytes, bytes]
 
 
 class Condition(NamedTuple):
@@ -173,7 +193,8 @@ def predicate_before(text: bytes, place: int) -> bytes:
 class Predicates:
     """The predicates of a function.
 
-    Registers of one name in several scopes count as one that changes.
+    A register of one name in several blocks of inline assembly is the block's own where an instruction of the block reads it.  Elsewhere
+    registers of one name in several scopes count as one that changes.
 
     Args:
         text: the function's text.
@@ -224,11 +245,30 @@ class Predicates:
     def _writes(self) -> dict[bytes, list[Write]]:
         """The instructions that write each register."""
         writes: dict[bytes, list[Write]] = {}
+        blocks = self._blocks()
+        starts = [block.start for block in blocks]
         for match in _WRITES.finditer(self._text):
             opcode, target, operands = match.groups()
+            offset = match.start(1)
+            number = bisect.bisect(starts, offset) - 1
+            own = blocks[number].own if number >= 0 and offset < blocks[number].end else {}
+            if own:
+                operands = b"".join(own.get(word, word) for word in _APART.split(operands))
             for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
-                writes.setdefault(name, []).append((opcode, place, operands, match.start(1)))
+                for known in {name, own.get(name, name)}:
+                    writes.setdefault(known, []).append((opcode, place, operands, offset))
         return writes
+
+    def _blocks(self) -> list[_Block]:
+        """The blocks of inline assembly that declare registers."""
+        declared = [
+            (match, {name for names in _DECLARED.findall(match[0]) for name in _words_of(names)}) for match in _BLOCK.finditer(self._text)
+        ]
+        count = Counter(name for _, names in declared for name in names)
+        return [
+            _Block(match.start(), match.end(), {name: b"%b$%d" % (name, match.start()) for name in names if count[name] > 1})
+            for match, names in declared
+        ]
 
     def is_of_list(self, write: Write) -> bool:
         """Return whether an instruction writes the registers of a list in braces."""
