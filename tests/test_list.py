@@ -236,6 +236,7 @@ def test_every_gpu_has_its_target(catalog: Catalog) -> None:
     [
         ("blackwell", "may be one of several targets; name one: sm_100a: B200, GB200; sm_103a: B300, GB300"),
         ("rtx 6000", "sm_75: Quadro RTX 6000; sm_89: RTX 6000 Ada; sm_120a: RTX PRO 6000 Blackwell"),
+        ("RTX6000", "sm_75: Quadro RTX 6000; sm_89: RTX 6000 Ada"),
         ("h1000", "unknown target 'h1000'; closest: H100"),
         ("pcie", "unknown target 'pcie'"),
     ],

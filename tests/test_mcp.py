@@ -52,6 +52,7 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
         ("targets", {"target": "rtx5090"}),
         ("list", {"pattern": "m16n8k8", "documented": False, "target": "sm_80"}),
         ("descriptor_decode", {"descriptor": "0x4000004000010040"}),
+        ("descriptor_instruction", {"kind": "f16", "given": ["m=128", "n=256", "dtype=f32", "atype=f16", "btype=f16"]}),
         ("smem", {"type": "bf16", "major": "k", "swizzle": "128", "rows": 64, "cols": 64}),
         ("check", {"code": _WRONG, "target": "sm_80"}),
         ("check", {"file": "kernel.ptx", "select": ["register-count"]}),
@@ -59,6 +60,9 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     schemas, answers = _asked(tmp_path, *requests)
     assert {name for name, _ in requests} <= schemas.keys()
     assert all(set(given) <= schemas[name]["properties"].keys() for name, given in requests)
+    assert schemas["descriptor_decode"]["properties"]["descriptor"] == {"type": "string"}
+    assert schemas["descriptor_instruction"]["properties"]["given"] == {"type": "array", "items": {"type": "string"}}
+    assert schemas["show"]["properties"]["instruction"] == {"type": "string"}
     assert not any(refused for refused, _ in answers)
     texts = [text for _, text in answers]
     shown = CliRunner().invoke(main, ["show", "m16n8k8 tf32"])

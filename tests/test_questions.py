@@ -134,6 +134,8 @@ def test_words_without_a_verb_may_be_none() -> None:
         ("setmaxnreg 232", "no instruction has 232; closest:"),
         ("m16n8k16 A[1][2][3]", "A has the axes row, col: give a number for each, A[0][0]"),
         ("H100 longer", "unknown command 'H100 longer'"),
+        ("sm_120 wgmma", "sm_120 accepts no instruction with the other words; accepted by sm_90a"),
+        ("CU_TENSOR_MAP_INTERLEAVE_32B", "unknown command 'CU_TENSOR_MAP_INTERLEAVE_32B'"),
         ("cvt.rn.bf16x2.f32", "'cvt' is not covered"),
         ("m16n8k16 blackwell", "'blackwell' may be one of several targets"),
         ("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32", "'.row' where the closest has '.col'; closest:"),

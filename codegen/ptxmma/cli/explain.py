@@ -113,7 +113,7 @@ def swizzle_of(spec: Spec, text: str) -> Swizzle | None:
 
     words = text.split()
     named = [word for word in words if word.lower() not in ("swizzle", "swizzled", "k-major", "mn-major")]
-    if len(named) != 1 or (named == words and named[0].lower() in ("none", "inter")):
+    if len(named) != 1 or (named == words and named[0].lower() in ("none", "inter")) or "INTERLEAVE_" in named[0].upper():
         return None
     names, modes = {swizzle_named(named[0]), named[0]}, spec.shared_memory.swizzles if spec.shared_memory else ()
     return next((mode for mode in modes if not names.isdisjoint((mode.name, mode.cute))), None)

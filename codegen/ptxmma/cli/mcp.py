@@ -113,9 +113,11 @@ def _property(parameter: click.Parameter) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "boolean"}
     elif isinstance(parameter.type, click.Choice):
         schema = {"type": "string", "enum": [*parameter.type.choices]}
+    elif isinstance(parameter.type, click.types.FuncParamType):  # parses a text; a number of JSON may not have the 64 bits of a descriptor
+        schema = {"type": "string"}
     else:
         schema = {"type": _JSON_TYPES.get(parameter.type.name, "string")}
-    if parameter.multiple:
+    if parameter.multiple or (parameter.nargs == -1 and parameter.callback is None):  # a callback joins the words of a name
         schema = {"type": "array", "items": schema}
     text = getattr(parameter, "help", None)
     return schema | ({"description": text} if text else {})

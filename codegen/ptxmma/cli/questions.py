@@ -25,8 +25,11 @@ _MESSAGE = re.compile(r"[cC]\d{4}")
 _ATOM = re.compile(r"(?:^|[\W])SM\d+_\w+", re.IGNORECASE)
 #: An opcode with modifiers, of an instruction that may not be covered: ``cvt.rn.bf16x2.f32``.
 _SPELLING = re.compile(r"[a-z]+\d*(?:\.[a-z][\w:]*)+")
-#: An element of an operand, as programs write it, ``A[9][3]``, and as people say it: ``A row 9 col 3``.
-_ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+\])+|,? row \d+,? col(?:umn)? \d+)", re.IGNORECASE)
+#: An element of an operand, as programs write it, ``A[9][3]`` and ``A[9, 3]``, and as people say it: ``A row 9 col 3``.
+_ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+(?:, *\d+)*\])+|,? row \d+,? col(?:umn)? \d+)", re.IGNORECASE)
+#: A place before or after its operand: ``row 9 col 3 of A``, ``A lane 5``.
+_PLACE_FIRST = re.compile(r"\b(row \d+,? col(?:umn)? \d+)(?: of)? ([a-d])\b", re.IGNORECASE)
+_OPERAND_FIRST = re.compile(r"\b([a-d]) ((?:lane|thread) \d+)\b(?! (?:of )?[a-d]\d*\b)", re.IGNORECASE)
 #: Elements that a lane holds: ``lane 5 a1``, ``lane 5 of A``, ``lane 5``.
 _HELD = re.compile(r"\b(?:lane|thread) (\d+)(?:(?: of)? ([a-d])(\d*)\b)?", re.IGNORECASE)
 
@@ -38,6 +41,7 @@ def answered(arguments: Sequence[str]) -> list[str]:
     """
     end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     text, options = " ".join(arguments[:end]), [*arguments[end:]]
+    text = _OPERAND_FIRST.sub(r"\2 \1", _PLACE_FIRST.sub(r"\2 \1", text))
     if asked := _ELEMENT.search(text) or _HELD.search(text):
         rest = f"{text[: asked.start()]}{text[asked.end() :]}"
         place = _element(rest, *asked.groups()) if asked.re is _ELEMENT else _held(*asked.groups())
@@ -91,7 +95,7 @@ def _verb_of_name(text: str) -> list[str]:
 
 
 def _is_about_instructions(text: str) -> bool:
-    """Return whether a text names instructions, looks like a spelling, or begins with a word of an instruction."""
+    """Return whether a text names instructions, looks like a spelling, or begins with a word of an instruction, apart from a target."""
     known = catalog_of(None)
     if _ATOM.search(text) or _SPELLING.fullmatch(text) or any(entry.family.startswith(text) for entry in known.database.spec.instructions):
         return True
@@ -100,6 +104,6 @@ def _is_about_instructions(text: str) -> bool:
     except AmbiguousInstruction:
         return True
     except (UnknownInstruction, ValueError):
-        first = words_of(text)[:1]
-        return bool(first) and first[0] not in words.missing(known, text)
+        first = next((word for word in words_of(text) if not is_target(known.database.spec, word)), None)
+        return first is not None and first not in words.missing(known, text)
     return True

@@ -71,7 +71,7 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     parts = [(gpu.target, name) for gpu, name, own in every if words < own]
     longer = [(gpu.target, name) for gpu, name, own in every if own < words and all(map(_IDLE.fullmatch, words - own))]
     family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
-    joined = [(gpu.target, name) for gpu, name, _ in every if _joined(name).endswith(_joined(text))]
+    joined = [(gpu.target, name) for gpu, name, _ in every if _joined(text) in _runs(name)]
     begun = [
         (gpu.target, name)
         for gpu, name, _ in every
@@ -86,6 +86,12 @@ def _words(text: str) -> set[str]:
 
 def _joined(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text.lower())
+
+
+def _runs(name: str) -> set[str]:
+    """Words of a name that follow each other, without the spaces: ``rtx6000`` of ``RTX 6000 Ada``."""
+    words = re.split(r"[\s_-]+", name.lower())
+    return {"".join(words[first:end]) for first in range(len(words)) for end in range(first + 1, len(words) + 1)}
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from ptxmma.catalog.instructions.meanings import single
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
 
 _PARTS = re.compile(r"[\w:]+")
-_VERSION = re.compile(r"(ptx|cuda)(?: ?isa)?(?: ?version)? ?(\d+\.\d+)")
+_VERSION = re.compile(r"(ptx|cuda)(?: ?isa)?(?: ?version)? ?(\d+(?:\.\d+)?)")
 #: Words of a question that say nothing of a descriptor.
 _IDLE = {"of", "the", "a", "for", "in", "field", "fields", "dimension"}
 
@@ -59,12 +59,13 @@ def _version(catalog: Catalog, plain: str) -> Explanation | None:
         return None
     spec = catalog.database.spec
     number: Callable[[IsaVersion], str] = (lambda entry: entry.version) if match[1] == "ptx" else (lambda entry: entry.cuda)
-    one_of(f"{match[1].upper()} version", match[2], map(number, spec.isa_versions))
-    entry = next(entry for entry in spec.isa_versions if number(entry) == match[2])
+    asked = match[2] if "." in match[2] else f"{match[2]}.0"
+    one_of(f"{match[1].upper()} version", asked, map(number, spec.isa_versions))
+    entry = next(entry for entry in spec.isa_versions if number(entry) == asked)
     version = Version(entry.version)
     first = Counter(each.family for each in catalog.all() if min(each.accepted_by().values(), default=None) == version)
     facts = {
-        "new targets": [" ".join(target.name for target in spec.targets if target.ptx == version)],
+        "new targets": [" ".join(new)] if (new := [target.name for target in spec.targets if target.ptx == version]) else [],
         "families with new instructions": [f"{family}: {count}" for family, count in first.items()],
     }
     text = f"PTX ISA {entry.version} came with CUDA {entry.cuda}" + (f" and driver {entry.driver} for Linux" if entry.driver else "")
@@ -76,7 +77,7 @@ def _type(catalog: Catalog, plain: str) -> Explanation | None:
     """An element type, or several of one width, by a name in PTX or elsewhere: ``e4m3``, ``fp8``, ``CUDA_R_8F_E4M3``."""
     spec = catalog.database.spec
     meant = single(spec, plain)
-    named = [entry for entry in spec.types.elements if entry.name in meant]
+    named = [entry for entry in spec.types.elements if entry.name in meant or (entry.tma or "").lower() == plain]
     if not named or len(named) < len(meant):
         return None
     families = {entry.name: words.families_with(spec, entry.name) for entry in named}
