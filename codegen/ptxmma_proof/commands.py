@@ -165,6 +165,7 @@ _COMPARISONS = {
     "descriptors": ("descriptor_record", witnesses.DESCRIPTORS),
     "forms": ("form_record", witnesses.FORMS),
     "spellings": ("spelling_record", witnesses.SPELLINGS),
+    "wrappers": ("wrapper_record", witnesses.WRAPPERS),
     "names": ("atom_names", witnesses.ATOMS),
     "intrinsics": ("intrinsic_names", witnesses.INTRINSICS),
 }
@@ -189,7 +190,8 @@ def peers(
     """Compare with other projects, in every respect or in the given COMPARISONS.
 
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
-    their bits; forms: what exists, and for which targets; spellings: what is written, with how many operands; names: what CuTe calls it.
+    their bits; forms: what exists, and for which targets; spellings: what is written, with how many operands; wrappers: the PTX in
+    functions; names: what CuTe calls it.
     The names and properties in LLVM are intrinsics.
     A project is read from its checkout, or from its installed package.
     """

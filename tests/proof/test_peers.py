@@ -164,7 +164,15 @@ def test_verdicts_ask_the_assemblers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [witnesses.PEERS, witnesses.TENSOR_MEMORY, witnesses.PRODUCTS, witnesses.DESCRIPTORS, witnesses.FORMS, witnesses.SPELLINGS],
+    [
+        witnesses.PEERS,
+        witnesses.TENSOR_MEMORY,
+        witnesses.PRODUCTS,
+        witnesses.DESCRIPTORS,
+        witnesses.FORMS,
+        witnesses.SPELLINGS,
+        witnesses.WRAPPERS,
+    ],
 )
 def test_every_recorded_difference_is_judged(catalog: Catalog, name: str) -> None:
     """Faults of a peer have a report; each peer has its tally and says from which version it is."""

@@ -17,8 +17,8 @@ _STATED = re.compile(r"PTX\s+ISA\s+(\d)(\d)((?:,\s+(?://\s+)?SM_(\d+)\w*)+)")
 _EXACT = re.compile(r"SM_(\d+)([af])\b")
 
 
-def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
-    """Yield the forms of our instructions.
+def read(checkout: Path) -> dict[Path, str]:
+    """The text of each header.
 
     Raises:
         OSError: a header cannot be read, or there is none.
@@ -26,7 +26,16 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
     paths = sorted((checkout / HEADERS).glob("*.h"))
     if not paths:
         raise FileNotFoundError(f"{checkout / HEADERS}: no headers; give a checkout of cccl")
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    return {path: path.read_text(encoding="utf-8") for path in paths}
+
+
+def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
+    """Yield the forms of our instructions.
+
+    Raises:
+        OSError: a header cannot be read, or there is none.
+    """
+    texts = read(checkout)
     named = frozenset(f"sm_{number}{suffix}" for text in texts.values() for number, suffix in _EXACT.findall(text))
     for path, text in texts.items():
         for function in _FUNCTION.split(text)[1:]:

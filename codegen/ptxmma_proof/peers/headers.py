@@ -175,11 +175,17 @@ _PLACE = re.compile(r"\[?[^\s{},|\[\]]+\]?")
 _DECLARATIONS = (".", "setp.")
 
 
-def statements_of(body: str) -> Iterator[Statement]:
-    """The instructions of all assembly statements, without their declarations and comparisons."""
+def assembly_of(body: str) -> Iterator[tuple[str, tuple[Bound, ...]]]:
+    """The text of each assembly statement, and its operands by number."""
     for opening in _ASM.finditer(body):
         strings, operands = _asm(_enclosed(body, opening.end()))
-        for line in "".join(strings).replace("\\n", "\n").replace("\\t", " ").split(";"):
+        yield "".join(strings).replace("\\n", "\n").replace("\\t", " "), operands
+
+
+def statements_of(body: str) -> Iterator[Statement]:
+    """The instructions of all assembly statements, without their declarations and comparisons."""
+    for assembly, operands in assembly_of(body):
+        for line in assembly.split(";"):
             text = line.strip().removeprefix("{").strip()
             mnemonic = re.match(r"[a-z][\w.:]*", text)
             if mnemonic and not text.startswith(_DECLARATIONS):

@@ -29,6 +29,8 @@ PRODUCTS = "products"
 FORMS = "forms"
 #: The witness with lines about instructions that projects spell otherwise.
 SPELLINGS = "spellings"
+#: The witness with lines about the PTX that functions of other projects have in common with ours.
+WRAPPERS = "wrappers"
 #: The witness with lines about what CuTe calls instructions.
 ATOMS = "atoms"
 #: The witness with lines about the intrinsics of LLVM.
@@ -37,8 +39,8 @@ INTRINSICS = "intrinsics"
 ERRATA = "errata"
 #: All of them; the others have totals only.
 NAMES = (
-    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, ATOMS, INTRINSICS, ERRATA, "reference", "corpus",
-    "mutation",
+    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, WRAPPERS, ATOMS, INTRINSICS, ERRATA, "reference",
+    "corpus", "mutation",
 )  # fmt: skip
 
 
@@ -295,6 +297,18 @@ class Named(Record, frozen=True, kw_only=True):
     atoms: tuple[str, ...]
 
 
+class Wrapped(Record, frozen=True, kw_only=True):
+    """A function of another project, and the PTX in it that a function of ours has, too.
+
+    Attributes:
+        function: ``"mbarrier_inval"``.
+        texts: the instructions that it executes, with the constraint of each operand in its place: ``"mbarrier.inval.shared.b64 [r]"``.
+    """
+
+    function: str
+    texts: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
 class Intrinsic(Record, frozen=True, kw_only=True):
     """An intrinsic of LLVM.
 
@@ -313,7 +327,22 @@ class Intrinsic(Record, frozen=True, kw_only=True):
     immediates: tuple[int, ...] = ()
 
 
-Line = Run | Answer | Assembled | Executed | Memory | Observation | Compared | Laid | Difference | Unknown | Named | Intrinsic | Sighting
+Line = (
+    Run
+    | Answer
+    | Assembled
+    | Executed
+    | Memory
+    | Observation
+    | Compared
+    | Laid
+    | Difference
+    | Unknown
+    | Named
+    | Wrapped
+    | Intrinsic
+    | Sighting
+)
 _Kind = TypeVar("_Kind", bound=Record)
 _DECODER = msgspec.json.Decoder(Line)
 
