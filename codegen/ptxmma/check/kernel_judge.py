@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from ptxmma.check import costs, flow
@@ -11,6 +12,7 @@ from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.executions import Executions
 from ptxmma.check.kernel_paths import KernelPaths
+from ptxmma.check.mbarriers import Mbarriers
 from ptxmma.check.phases import PhaseJudge
 from ptxmma.check.proxies import Proxies
 from ptxmma.check.register_pools import RegisterPools
@@ -68,9 +70,10 @@ class KernelJudge:
         bits = RegisterBits(function.text, function.passed, function.registers.variable)
         if not function.module.debug:
             addresses = Addresses(function.text, function.predicates)
-            yield from self._orders.of_kernel(function, paths, addresses)
+            barriers = functools.cache(functools.partial(Mbarriers, function, paths, addresses))
+            yield from self._orders.of_kernel(function, paths, addresses, barriers)
             yield from self._counterparts.of_kernel(function, addresses)
-            yield from self._phases.of_kernel(function, paths, addresses)
+            yield from self._phases.of_kernel(function, barriers)
             yield from self._executions.of_kernel(function, paths, addresses, bits)
             yield from self._pools.of_kernel(function, paths)
         yield from self._alignment.of_kernel(function, opcodes, bits)

@@ -155,6 +155,11 @@ class KernelPaths:
         return [[event for event in block.events if isinstance(event, Event)] for block in self.blocks]
 
     @functools.cached_property
+    def _opcodes(self) -> set[bytes]:
+        """The opcodes of these instructions."""
+        return {event.opcode for events in self.instructions for event in events}
+
+    @functools.cached_property
     def _transitions(self) -> list[Transition]:
         """The transitions of the lifecycles that may begin."""
         return [each for life in self._lifecycles if self.may_begin(life) for each in life.transitions]
@@ -333,25 +338,32 @@ class KernelPaths:
 
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
-        if not machine.life.each:
-            yield [[*machine.steps(self._text, events)] if events else [] for events in self.instructions]
-            return
         of_objects: dict[Hashable, dict[int, list[Event]]] = {}
         of_all: dict[int, list[Event]] = {}
-        for number, events in enumerate(self.instructions):
-            for event in events:
-                if machine.on(event.opcode):
-                    if event.offset in objects:
-                        of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
-                    elif any(each.of_all for each in machine.on(event.opcode)):
-                        of_all.setdefault(number, []).append(event)
+        for number, event in self._concerning(machine):
+            if not machine.life.each:
+                of_all.setdefault(number, []).append(event)
+            elif event.offset in objects:
+                of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+            elif any(each.of_all for each in machine.on(event.opcode)):
+                of_all.setdefault(number, []).append(event)
         shared = {number: [*machine.steps(self._text, events)] for number, events in of_all.items()}
+        if not machine.life.each:
+            yield [shared.get(number, []) for number in range(len(self.blocks))]
         for own in of_objects.values():
             if not self._happens_once(machine, own):
                 steps: list[list[_Step]] = [[] for _ in self.blocks]
                 for number in {*own, *shared}:
                     steps[number] = sorted([*machine.steps(self._text, own.get(number, ())), *shared.get(number, ())])
                 yield steps
+
+    def _concerning(self, machine: _Machine) -> Iterator[tuple[int, Event]]:
+        """The instructions that concern a lifecycle, with the numbers of their blocks."""
+        opcodes = {opcode for opcode in self._opcodes if machine.on(opcode)}
+        for number, events in enumerate(self.instructions):
+            for event in events:
+                if event.opcode in opcodes and machine.concerns(event):
+                    yield number, event
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
         """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
@@ -414,14 +426,13 @@ class _Machine:
         match = _NUMBER.match(text, place + len(opcode))
         return int(match[1]) if match else 0
 
-    def _concerns(self, event: Event) -> bool:
+    def concerns(self, event: Event) -> bool:
         """Return whether an instruction makes a transition."""
         return any(not each.frees or event.offset in self._freeing for each in self.on(event.opcode))
 
     def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[_Step]:
-        """The instructions of a block of a text: only the first and the last of a run of equal ones, unless each of them counts."""
-        concerned = [each for each in events if self._concerns(each)]
-        for (opcode, predicated), run in itertools.groupby(concerned, lambda each: (each.opcode, each.predicated)):
+        """The steps of instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
+        for (opcode, predicated), run in itertools.groupby(events, lambda each: (each.opcode, each.predicated)):
             same = [*run]
             alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
             for each in same if alone else (same[0], same[-1]):
@@ -664,13 +675,16 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     harmless = (life.start,) if machine.harmless else ()
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
+        made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
+        ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
+        if not made and not ends:
+            continue
         near = max(0, match.start() - _LONGEST_PREDICATE)
         begin = max(text.rfind(mark, near, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
         predicate = text[begin + 1 : match.start()].strip()
-        made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
         if predicate and not predicate.startswith(b"@"):
             continue  # an operand
-        if (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made):
+        if ends:
             return False
         if made and not predicate:
             count = count + 1 if made[-1].adds > 0 and made[-1].to == state else max(made[-1].adds, 0)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ptxmma.model import Pairing
     from ptxmma.ptx.addresses import Addresses, Place
     from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.sums import Sum
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
 _COUNTS = (b"complete_tx", b"expect_tx")
@@ -120,10 +121,14 @@ class Mbarriers:
         names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
         return [Order(self.block_of(each.start()), name[1] if name else b"") for each, name in zip(found, names, strict=True)]
 
+    @functools.cached_property
+    def _counts(self) -> list[tuple[Used, Sum]]:
+        """The instructions that initialise an mbarrier, each with its count of arrivals."""
+        return [(each, self.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
+
     def arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
-        counts = [self.addresses.of(each.use.operand, each.use.offset) for each in self.made if each.may_be_of(place)]
-        numbers = {None if each.terms else each.constant for each in counts}
+        numbers = {None if count.terms else count.constant for each, count in self._counts if each.may_be_of(place)}
         return numbers.pop() if len(numbers) == 1 else None
 
     @functools.cached_property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import most, too_few, too_many
-from ptxmma.check.mbarriers import Mbarriers, Used, are_alike, words_of_phases
+from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
@@ -21,12 +21,12 @@ from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.check.counterparts import Use
-    from ptxmma.check.kernel_paths import KernelPaths
-    from ptxmma.model import Protocol
-    from ptxmma.ptx.addresses import Addresses, Place
+    from ptxmma.check.mbarriers import Mbarriers
+    from ptxmma.model import Pairing, Protocol
+    from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.statements import Function
 
 RULES: Mapping[str, Rule] = {
@@ -68,20 +68,19 @@ class PhaseJudge:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings if pairing.phases]
         self.words = {word.encode() for pairing in self._pairings for word in words_of_phases(pairing)}
 
-    def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, function: Function, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a kernel, each with the opcode that it is about; none if it cannot be followed.
 
         Args:
             function: the kernel.
-            paths: the paths through it.
-            addresses: its addresses.
+            barriers_of: its mbarriers, by the spec's facts on them.
         """
         text = function.text
         for pairing in self._pairings:
             if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
                 continue
             try:
-                barriers = Mbarriers(function, paths, addresses, pairing)
+                barriers = barriers_of(pairing)
             except NotFollowedError:
                 continue
             phases = _Phases(barriers)

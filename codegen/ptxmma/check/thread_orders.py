@@ -13,15 +13,16 @@ from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.kernel_paths import ends_before_branches, is_named
-from ptxmma.check.mbarriers import Mbarriers, are_alike
+from ptxmma.check.mbarriers import are_alike
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ptxmma.check.kernel_paths import KernelPaths
+    from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.check.remarks import Remark
     from ptxmma.model import Lifecycle, Pairing, Protocol
     from ptxmma.ptx.addresses import Addresses, Place
@@ -131,13 +132,16 @@ class ThreadOrders:
         ]
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
 
-    def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(
+        self, function: Function, paths: KernelPaths, addresses: Addresses, barriers_of: Callable[[Pairing], Mbarriers]
+    ) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed.
 
         Args:
             function: the kernel.
             paths: the paths through it.
             addresses: its addresses.
+            barriers_of: its mbarriers, by the spec's facts on them.
         """
         text = function.text
         if not text.startswith(b".entry"):
@@ -148,17 +152,17 @@ class ThreadOrders:
             return
         objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
         frees = any(each.frees for life in followed for each in life.transitions)
-        freeing = {place for pairing in self._pairings for place in _freeing(function, paths, addresses, pairing)} if frees else set()
+        freeing = {place for pairing in self._pairings for place in _freeing(barriers_of, pairing)} if frees else set()
         yield from lifecycles.remarks(function, paths.misuses(followed, objects=objects, freeing=freeing))
 
 
-def _freeing(function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> Iterator[int]:
+def _freeing(barriers_of: Callable[[Pairing], Mbarriers], pairing: Pairing) -> Iterator[int]:
     """The places of the arrivals that free a stage: on an mbarrier for which a round of a loop waits that copies, too.
 
     An arrival that expects bytes comes before a copy, and frees nothing.
     """
     try:
-        barriers = Mbarriers(function, paths, addresses, pairing)
+        barriers = barriers_of(pairing)
     except NotFollowedError:
         return
     copies = [each.block for each in barriers.fills if b"async" in each.use.opcode]
