@@ -376,6 +376,29 @@ def test_a_move_that_no_instruction_makes_is_refused_in_words(compiler: Nvcc, tm
 
 
 @pytest.mark.nvcc
+def test_a_multiplicand_moves_with_tiles_of_its_own_type(compiler: Nvcc, tmp_path: Path) -> None:
+    def kernel(multiply: str, operand: str, element: str, width: int) -> str:
+        tile = f"shared_tile<{element}, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 64, {width}>"
+        moves = f"load_fragment<{multiply}::{operand}, {tile}>(r, start, 0); store_fragment<{multiply}::{operand}, {tile}>(start, r, 0);"
+        return f"__global__ void {operand}_{element}(uint32_t start) {{ {multiply}::{operand}::type r; {moves} }}\n"
+
+    legal = [(_F16[1], "a", "f16", 64), (_F16[1], "b", "b16", 64), (_TF32[1], "a", "f32", 32), (_TF32[1], "b", "tf32", 32)]
+    compiler.build(_HEADERS + "".join(kernel(*one) for one in legal), "-arch=sm_90a", "-c", folder=tmp_path)
+    for held, wrong in (("f16", (_F16[1], "a", "bf16", 64)), ("tf32", (_TF32[1], "b", "s32", 32))):
+        said = compiler.refuse(_HEADERS + kernel(*wrong), "-arch=sm_90a", "-c", folder=tmp_path)
+        assert "ptxmma: fragment and tile have elements of one type, or the tile has f32 for tf32, or bits such as b16" in said
+        assert re.search(rf"checked_move<.*fragment<ptxmma::{held}, .*shared_tile<ptxmma::{wrong[2]}, ", said)
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("tile", ["a_tile<K, PTXMMA_SWIZZLE_128B, 32, 64>", "b_tile<MN, PTXMMA_SWIZZLE_128B, 128, 64>"])
+def test_a_tile_smaller_than_the_instruction_reads_is_refused(tile: str, compiler: Nvcc, tmp_path: Path) -> None:
+    source = f"{_HEADERS}{_TILES}constexpr uint32_t bytes = Multiply::{tile}::bytes;\n"
+    said = compiler.refuse(source, "-arch=sm_90a", "-c", folder=tmp_path)
+    assert "ptxmma: the tile has fewer rows (A: at least M) or columns (B: at least N) than the instruction reads" in said
+
+
+@pytest.mark.nvcc
 def test_the_program_for_a_gpu_compiles_without_spills_and_serialised_products(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
     """It runs in the test below; ptxas says what would make it slow."""
     said = _compiled(compiler, root, tmp_path)

@@ -458,6 +458,8 @@ def test_awq() -> None:
         ({"scales": np.ones((4, 16), np.float16)}, r"24 columns of codes need zero points and scales \(groups, 24\)"),
         ({"g_idx": np.arange(64) // 32}, "g_idx must have each of the groups 0 to 3 16 times"),
         ({"g_idx": np.arange(63)}, "g_idx is int64 of shape"),
+        ({"qzeros": None}, r"qzeros is None; .* symmetric checkpoint are 8: give np.full\(\(groups, N // 8\), 0x77777777, np.uint32\)"),
+        ({"qzeros": None, "bits": 8, "zero_offset": 0}, r"are 128: give np.full\(\(groups, N // 4\), 0x80808080, np.uint32\)"),
         ({"qweight": np.zeros((8, 24), np.int64)}, "qweight has dtype int64"),
         ({"qzeros": np.full((4, 6), -1, np.int32), "qweight": np.zeros((16, 24), np.int32), "bits": 8}, "a zero point is 256"),
     ],

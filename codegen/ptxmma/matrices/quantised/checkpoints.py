@@ -42,7 +42,7 @@ def from_gptq(
 
     Args:
         qweight: ``int32`` (K * bits / 32, N); the lowest code of a word is its first row.
-        qzeros: ``int32`` (groups, N * bits / 32); the lowest is its first column.
+        qzeros: ``int32`` (groups, N * bits / 32); the lowest is its first column.  Symmetric checkpoints, too, have zero points.
         scales: (groups, N).
         g_idx: the group of each row, integers (K,), if activations were ordered ("desc_act").  If rows of a group do not follow each other,
             the result has them sorted by group; each group must have as many.
@@ -57,7 +57,7 @@ def from_gptq(
     if zero_offset not in (0, 1):
         raise ValueError(f"zero_offset = {zero_offset}; allowed: 1, for checkpoints of the format 'gptq', and 0, for 'gptq_v2'")
     each = WORD // bits
-    words, zeros, factors = _words(qweight, "qweight"), _words(qzeros, "qzeros"), _matrix(scales, "scales")
+    words, zeros, factors = _words(qweight, "qweight"), _zero_points(qzeros, bits, zero_offset), _matrix(scales, "scales")
     codes = _codes(words, bits).swapaxes(-1, -2).reshape(words.shape[0] * each, words.shape[1])
     given = _codes(zeros, bits).reshape(zeros.shape[0], -1) + zero_offset
     if given.max() >> 8:
@@ -112,6 +112,18 @@ def _codes(words: Array, bits: int) -> Array:
 
 def _words(value: AnyArray, what: str) -> Array:
     return _matrix(elements.bits(value, WORD // 8, what), what)
+
+
+def _zero_points(value: Any, bits: int, zero_offset: int) -> Array:
+    """The words of zero points, which symmetric weights have, too."""
+    if value is None:
+        middle = 1 << bits - 1
+        word = sum(middle - zero_offset << shift for shift in range(0, WORD, bits))
+        raise ValueError(
+            f"qzeros is None; the zero points of a symmetric checkpoint are {middle}: "
+            f"give np.full((groups, N // {WORD // bits}), {word:#x}, np.uint32), as its file has them"
+        )
+    return _words(value, "qzeros")
 
 
 def _matrix(value: Any, what: str) -> Array:

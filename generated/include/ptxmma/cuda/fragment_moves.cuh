@@ -293,12 +293,21 @@ struct fragment_move<Layout, Tile, false> {
 };
 #endif
 
+// Whether a multiplicand's registers take the elements of a tile as they are: instructions read f32 as tf32, and b8 or b16 may be anything.
+PTXMMA_CONSTEXPR_FN bool takes(ptxmma_type multiplicand, ptxmma_type tile) {
+  return tile == multiplicand || (tile == PTXMMA_TYPE_F32 && multiplicand == PTXMMA_TYPE_TF32) ||
+         ptxmma_describe_type(tile).form == PTXMMA_FORM_BITS;
+}
+
 // How a fragment, or its first registers, moves to and from a tile.
-template <class Layout, class Tile, uint32_t Elements, uint32_t Moved>
+template <class Fragment, class Tile, uint32_t Moved>
 struct checked_move {
+  using Layout = typename Fragment::layout;
   static constexpr uint32_t bits = ptxmma_describe_type(Tile::type).bits;
-  static_assert(Moved <= Elements, "ptxmma: the registers hold elements of the tile's type, no more than the fragment has");
+  static_assert(Moved <= Fragment::elements, "ptxmma: the registers hold elements of the tile's type, no more than the fragment has");
   static_assert(Layout::result || bits == Layout::bits, "ptxmma: fragment and tile have elements of one width");
+  static_assert(Layout::result || takes(type_of<typename Fragment::element_type>::value, Tile::type),
+                "ptxmma: fragment and tile have elements of one type, or the tile has f32 for tf32, or bits such as b16");
   static_assert(bits == 8 || bits == 16 || bits == 32, "ptxmma: tiles that fragments move from and to have elements of 8, 16 or 32 bits");
   // A multiplicand that does not fit is refused by matrix_move; of a result, threads move what they have.
   static constexpr bool as_matrices = !Layout::result || matrix_load<Layout, Tile>::fits;
@@ -337,18 +346,16 @@ PTXMMA_CONSTEXPR_FN uint32_t width_of() {
 template <class Fragment, class Tile, class Register, uint32_t Size>
 __device__ __forceinline__ void load_fragment(
     Register (&registers)[Size], uint32_t start, uint32_t lane, uint32_t x = 0, uint32_t k = 0) {
-  using layout = typename Fragment::layout;
-  using move = detail::checked_move<layout, Tile, Fragment::elements, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
-  detail::fragment_move<layout, Tile, move::as_matrices>::load(registers, start, lane, x, k);
+  using move = detail::checked_move<Fragment, Tile, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
+  detail::fragment_move<typename Fragment::layout, Tile, move::as_matrices>::load(registers, start, lane, x, k);
 }
 
 // Writes a fragment to a tile: the inverse.
 template <class Fragment, class Tile, class Register, uint32_t Size>
 __device__ __forceinline__ void store_fragment(
     uint32_t start, const Register (&registers)[Size], uint32_t lane, uint32_t x = 0, uint32_t k = 0) {
-  using layout = typename Fragment::layout;
-  using move = detail::checked_move<layout, Tile, Fragment::elements, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
-  detail::fragment_move<layout, Tile, move::as_matrices>::store(start, registers, lane, x, k);
+  using move = detail::checked_move<Fragment, Tile, 8 * sizeof(registers) / ptxmma_describe_type(Tile::type).bits>;
+  detail::fragment_move<typename Fragment::layout, Tile, move::as_matrices>::store(start, registers, lane, x, k);
 }
 #endif
 
@@ -356,6 +363,7 @@ __device__ __forceinline__ void store_fragment(
 template <class Multiply, uint32_t Count>
 struct side_by_side {
   using one = typename Multiply::b;
+  using element_type = typename one::element_type;
   struct layout : one::layout {
     PTXMMA_MEMBER uint32_t row(uint32_t lane, uint32_t i) { return one::row(lane, i % one::elements); }
     PTXMMA_MEMBER uint32_t col(uint32_t lane, uint32_t i) { return one::col(lane, i % one::elements) + i / one::elements * Multiply::n; }

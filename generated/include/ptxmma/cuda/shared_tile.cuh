@@ -216,12 +216,14 @@ PTXMMA_CONSTEXPR_FN uint32_t filled(ptxmma_majorness majorness, ptxmma_swizzle s
 
 }  // namespace detail
 
-// A tile that instructions read through descriptors.  Of an MN-major one, `x` and the sizes count the rows or columns that fill it up.
-template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+// A tile that instructions read through descriptors, Lines rows or columns each.  Of an MN-major one, `x` and the sizes count the rows or
+// columns that fill it up.
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step, uint32_t Lines>
 struct operand_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step> {
   static_assert(
       ptxmma_descriptor_reads(Majorness, Swizzle, detail::type_of<Element>::value),
       "ptxmma: instructions read f16, bf16, tf32, e4m3, e5m2, u8, s8, b1 K-major, f16, bf16 MN-major");
+  static_assert(Extent >= Lines, "ptxmma: the tile has fewer rows (A: at least M) or columns (B: at least N) than the instruction reads");
 };
 #endif
 

@@ -502,9 +502,9 @@ struct wgmma<shape<64, columns, 256>, s32, b1, b1, and_> {
   using a = fragment<b1, uint32_t, 4, 128, layout::wgmma_m64nNk256_a_b1>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256>;
+  using a_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256>;
+  using b_tile = operand_tile<b1, majorness, swizzle, extent, depth, 256, columns>;
 #endif
 
   template <class Use = void>

@@ -1126,9 +1126,9 @@ struct wgmma<shape<64, columns, 16>, f32, bf16, bf16> {
   using a = fragment<bf16, uint32_t, 4, 8, layout::wgmma_m64nNk16_a_b16>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16>;
+  using a_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16>;
+  using b_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16, columns>;
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>

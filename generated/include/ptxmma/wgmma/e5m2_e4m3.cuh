@@ -1956,9 +1956,9 @@ struct wgmma<shape<64, columns, 32>, f16, e5m2, e4m3> {
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <class Use = void, class... Options>
@@ -2020,9 +2020,9 @@ struct wgmma<shape<64, columns, 32>, f32, e5m2, e4m3> {
   using a = fragment<e5m2, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<e4m3, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <class Use = void, class... Options>

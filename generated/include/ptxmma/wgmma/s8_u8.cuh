@@ -970,9 +970,9 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8> {
   using a = fragment<s8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <class Use = void>
@@ -1018,9 +1018,9 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {
   using a = fragment<s8, uint32_t, 4, 16, layout::wgmma_m64nNk32_a_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<s8, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <class Use = void>

@@ -996,9 +996,9 @@ struct wgmma<shape<64, columns, 8>, f32, tf32, tf32> {
   using a = fragment<tf32, uint32_t, 4, 4, layout::wgmma_m64nNk8_a_b32>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
+  using a_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
+  using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8, columns>;
 #endif
 
   template <class Use = void, class... Options>

@@ -1225,9 +1225,9 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16>;
+  using a_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 16, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<bf16, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>

@@ -2151,9 +2151,9 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e5m2, e5m2> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 64>;
+  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 64, columns>;
 #endif
 
   template <class Use = void, class... Options>
@@ -2222,9 +2222,9 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e5m2, e5m2> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 64>;
+  using b_tile = operand_tile<e5m2, majorness, swizzle, extent, depth, 64, columns>;
 #endif
 
   template <class Use = void, class... Options>

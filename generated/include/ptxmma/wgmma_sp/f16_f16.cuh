@@ -2409,9 +2409,9 @@ struct wgmma_sp<shape<64, columns, 32>, f16, f16, f16> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
+  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>
@@ -2482,9 +2482,9 @@ struct wgmma_sp<shape<64, columns, 32>, f32, f16, f16> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk32_metadata_b16>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16>;
+  using a_tile = operand_tile<f16, majorness, swizzle, extent, depth, 16, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32>;
+  using b_tile = operand_tile<f16, majorness, swizzle, extent, depth, 32, columns>;
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>

@@ -1095,9 +1095,9 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk16_metadata_b32>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8>;
+  using a_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 8, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 16>;
+  using b_tile = operand_tile<tf32, majorness, swizzle, extent, depth, 16, columns>;
 #endif
 
   template <class Use = void, class... Options>

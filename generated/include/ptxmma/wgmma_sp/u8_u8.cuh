@@ -1045,9 +1045,9 @@ struct wgmma_sp<shape<64, columns, 64>, s32, u8, u8> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 64>;
+  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 64, columns>;
 #endif
 
   template <class Use = void>
@@ -1100,9 +1100,9 @@ struct wgmma_sp<shape<64, columns, 64>, s32, u8, u8, satfinite> {
   using sp_meta = word<uint32_t, layout::wgmma_sp_m64nNk64_metadata_b8>;
 #if __cplusplus >= 201402L
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32>;
+  using a_tile = operand_tile<u8, majorness, swizzle, extent, depth, 32, 64>;
   template <ptxmma_majorness majorness, ptxmma_swizzle swizzle, uint32_t extent, uint32_t depth>
-  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 64>;
+  using b_tile = operand_tile<u8, majorness, swizzle, extent, depth, 64, columns>;
 #endif
 
   template <class Use = void>

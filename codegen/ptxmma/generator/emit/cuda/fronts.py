@@ -25,6 +25,8 @@ _RANGING = "columns"
 _FEW = 8
 #: The extent along which a product sums.
 _DEPTH = "k"
+#: The extent of each multiplicand that the product keeps.
+_LINES = {"a": "m", "b": "n"}
 
 
 class Call(NamedTuple):
@@ -50,11 +52,19 @@ class Call(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """A matrix that the multiply reads through a descriptor: its name, element type, and elements along k that an instruction reads."""
+    """A matrix that the multiply reads through a descriptor.
+
+    Attributes:
+        name: ``"a_tile"``.
+        element: its element type.
+        step: elements along k that an instruction reads.
+        lines: the extent that says how many rows of A or columns of B it reads: ``"m"``.
+    """
 
     name: str
     element: str
     step: int
+    lines: str
 
 
 class Front(NamedTuple):
@@ -172,7 +182,7 @@ class Fronts:
         for operand in instruction.operands:
             if operand.kind == "descriptor" and self._spec.shared_memory is not None:
                 step = instruction.extents[_DEPTH] // (pattern.ratio if pattern and kinds[operand.name].sparse else 1)
-                yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step)
+                yield Tile(f"{identifier(operand.of)}_tile", identifier(instruction.matrix_types[operand.of]), step, _LINES[operand.of])
 
     # --- calls --------------------------------------------------------------------------------------------------------------
 
