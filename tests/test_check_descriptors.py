@@ -122,6 +122,41 @@ def test_one_finding_for_what_is_alike() -> None:
     assert len(reported(_GOOD_A, "mov.b64 %rd1, 0x4000000000010040;", _FENCE, _K, _K, wgmma=_K)) == 1
 
 
+@pytest.mark.parametrize(
+    ("start", "bit"),
+    [
+        ("mov.u32 %r4, 0x408;", 3),
+        ("mov.u32 %r5, tile; add.s32 %r4, %r5, 36;", 2),
+        ("mov.u32 %r5, tile; add.s32 %r4, %r5, 32;", 0),
+    ],
+)
+@pytest.mark.parametrize("made", ["or", "list"])
+def test_a_start_between_units_of_16_bytes(start: str, bit: int, made: str) -> None:
+    """The shift that makes the field drops a bit that is always set; an advance by whole units passes, in bytes or in the field."""
+    joined = {
+        "or": ["cvt.u64.u32 %rd2, %r7;", "or.b64 %rd3, %rd2, 0x4000004000010000;", "add.s64 %rd1, %rd3, 2;"],
+        "list": ["or.b32 %r8, %r7, 0x10000;", "mov.b64 %rd1, {%r8, 0x40000040};"],
+    }
+    messages = reported(_GOOD_A, start, "shr.u32 %r6, %r4, 4;", "and.b32 %r7, %r6, 16383;", *joined[made])
+    lost = f"in the descriptor of B, start_address counts units of 16 bytes: bit {bit}, which is always set, is lost"
+    assert messages == ([f"{lost} (PTX ISA 9.7.15.5.2 [9.4: 9.7.17.5.2])"] if bit else [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["shr.u64 %rd2, %rd8, 4;", "mov.b64 %rd8, 8;", "ld.shared.b64 %rd8, [tile];"],  # one of two
+        ["shr.u64 %rd2, 0x408, 3;"],  # not a number of units
+        ["shr.u64 %rd2, 0x408, %r5;"],
+        ["shr.u64 %rd2, 0x408;"],  # an operand is missing
+        ["shr.u64 %rd3, 0x408, 4;", "mul.lo.u64 %rd2, %rd3, 16;"],  # in another place
+        ["shr.u64 %rd3, 0x408, 4;", "add.s64 %rd2, %rd3, %rd9;"],  # one of two parts of the address
+    ],
+)
+def test_where_no_bit_of_a_start_is_surely_lost(lines: list[str]) -> None:
+    assert reported(_GOOD_A, *lines, "or.b64 %rd1, %rd2, 0x4000004000010000;") == []
+
+
 def test_known_bits_are_right_whatever_the_others_are() -> None:
     choose = random.Random(0)
     operations: list[tuple[Callable[[Bits, Bits], Bits], Callable[[int, int], int]]] = [

@@ -220,6 +220,19 @@ def test_without_a_product_only_what_holds_for_all() -> None:
     ]
 
 
+@pytest.mark.parametrize(("offset", "said"), [(8, "bit 3, which is always set, is lost"), (32, "")])
+def test_addresses_between_units_of_16_bytes(offset: int, said: str) -> None:
+    """The start, and the address of a second part in the field of the leading dimension."""
+    lines = [f"mov.b64 %rd2, {0x1000 + offset};", "shr.u64 %rd3, %rd2, 4;", "and.b64 %rd4, %rd3, 16383;"]
+    for field, made in (("start_address", ["mov.b64 %rd5, %rd4;"]), ("leading_byte_offset", ["shl.b64 %rd5, %rd4, 16;"])):
+        found = reported(*lines, *made, "or.b64 %rd1, %rd5, 0x4000404000000000;", _F16)
+        assert [text for _, text in found if "counts units" in text] == (
+            [f"in the descriptor of B, {field} counts units of 16 bytes: {said} (PTX ISA 9.7.16.10.9.1 [9.4: 9.7.18.10.10.1])"]
+            if said
+            else []
+        )
+
+
 def test_padded_elements_have_no_canonical_layout() -> None:
     bits = instruction_descriptor("f8f6f4", dtype="f32", atype="e4m3", btype="e2m1", m=128, n=256)
     assert about_b(_RIGHT & ~(0x3FFF << 32), bits, _F16.replace("f16", "f8f6f4")) == ""

@@ -29,6 +29,7 @@ from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
     from ptxmma.catalog.descriptors.bits import Value
+    from ptxmma.catalog.descriptors.codec import Codec
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.outline import Outline
@@ -77,10 +78,16 @@ class MatrixDescriptors:
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._texts: dict[tuple[Bits, str | None, Multiplicand, str], list[str]] = {}
 
-    def of_function(self, function: Function, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
+    def of_function(self, function: Function, outline: Outline, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike.
+
+        Args:
+            function: the function.
+            outline: its asynchronous instructions.
+            bits: the bits of its registers.
+        """
         reported = set[str]()
-        for issue, each, text in RegisterBits(function.text, function.passed).doubts(functools.partial(self._doubts, outline)):
+        for issue, each, text in bits.doubts(functools.partial(self._doubts, outline)):
             message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
             statement = function.statement(issue.offset)
             if statement is not None and statement.broken is None and message not in reported:
@@ -99,6 +106,8 @@ class MatrixDescriptors:
                         continue
                 for text in self._wrong(known.of(operands[each.place]), majorness, each.matrix, each.family):
                     yield issue, each, text
+                format = codec("matrix", each.family, database=self._catalog.database)
+                yield from ((issue, each, text) for text in _dropped(known, operands[each.place], format))
 
     def _descriptors(self, opcode: bytes, listed: tuple[bool, ...]) -> list[_MatrixDescriptor]:
         """The descriptors among the operands of an instruction, by which of its operands are lists."""
@@ -217,6 +226,8 @@ class TensorDescriptors:
                 else:
                     majorness = str(product.fields.get(f"{each.matrix}_majorness", ""))
                     wrong = self._matrix(product.chosen or instruction, each.matrix, majorness, bits, target)
+                    format = codec("matrix", instruction.family, database=self._catalog.database)
+                    wrong += tuple(_dropped(known, statement.operands[each.place], format))
                 yield from ((statement, each, text, "warning") for text in wrong)
 
     @staticmethod
@@ -315,6 +326,14 @@ class TensorDescriptors:
                 least = min(shape.m) if matrix == "a" else min(row.first for row in shape.n)
                 sizes.add((least // instruction.extents.get("ctas", 1), depth))
         return [Multiplicand(matrix, elements[name], lines, depth, described=True) for name in names for lines, depth in sizes]
+
+
+def _dropped(known: KnownBits, operand: bytes, format: Codec) -> Iterator[str]:
+    """The fields of a descriptor whose numbers lose bits that are always 1."""
+    for field in format.format.fields:
+        if dropped := field.shift and known.dropped(operand, field.low, field.shift):
+            bit = (dropped & -dropped).bit_length() - 1
+            yield f"{field.name} counts units of {1 << field.shift} {field.unit}: bit {bit}, which is always set, is lost"
 
 
 def _bracket(operand: bytes) -> bytes:

@@ -64,10 +64,10 @@ class KernelJudge:
             opcodes: the opcodes of its matrix instructions.
             target: the target that it is for.
         """
-        if self._protocol is not None:
-            yield from self._of_flow(function, opcodes, self._protocol)
-        paths = KernelPaths(function.text, self._lifecycles, self._words, function.predicates)
         bits = RegisterBits(function.text, function.passed, function.registers.variable)
+        if self._protocol is not None:
+            yield from self._of_flow(function, opcodes, self._protocol, bits)
+        paths = KernelPaths(function.text, self._lifecycles, self._words, function.predicates)
         if not function.module.debug:
             addresses = Addresses(function.text, function.predicates)
             barriers = functools.cache(functools.partial(Mbarriers, function, paths, addresses))
@@ -94,7 +94,9 @@ class KernelJudge:
         bits = RegisterBits(function.text, function.passed, function.registers.variable)
         return self._alignment.of_kernel(function, opcodes, bits)
 
-    def _of_flow(self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:
+    def _of_flow(
+        self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol, bits: RegisterBits
+    ) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
         if function.module.debug:
             first = flow.first_issue(function, protocol)
@@ -111,4 +113,4 @@ class KernelJudge:
             token = Token(b" " * hazard.length, hazard.offset)
             yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
         yield from costs.of_loops(outline, protocol)
-        yield from self._descriptors.of_function(function, outline)
+        yield from self._descriptors.of_function(function, outline, bits)

@@ -149,6 +149,44 @@ class KnownBits:
         variable = self._variable_of(name)
         return _UNKNOWN if variable is None else Bits(0, _MASK & -(variable.alignment & -variable.alignment))
 
+    def dropped(self, operand: bytes, low: int, count: int) -> int:
+        """The known 1 bits among those that a shift to the right dropped below a field of a register, where the text shows the shift.
+
+        Follows the field to the shift through registers that are written once, and through operations with one other number.
+
+        Args:
+            operand: the register.
+            low: the field's lowest bit.
+            count: the number of dropped bits next to the field.
+        """
+        for _ in range(_DEEPEST):
+            writes = self._writes.get(operand, ())
+            if len(writes) != 1:
+                return 0
+            opcode, target, rest = writes[0]
+            what, width, converted = _operation(opcode)
+            operands = [each.strip() for each in rest.split(b",")]
+            if what in (b"shl", b"shr"):
+                places = literals.integer(operands[-1])
+                if places is None:
+                    return 0
+                if what == b"shr" and not low:
+                    return self.of(operands[0]).within(width).value >> places - count & (1 << count) - 1 if places >= count else 0
+                low += places if what == b"shr" else -places
+                operands = operands[:1]
+            elif what == b"mov" and (parts := _WORDS.findall(rest)):
+                names = _WORDS.findall(target)
+                low += names.index(operand) * (width // len(names))
+                place, low = divmod(low, width // len(parts))
+                operands = parts[place : place + 1]
+            elif what not in _IN_PLACE and not converted:
+                return 0
+            carriers = [each for each in operands if literals.integer(each) is None and self.of(each) != Bits(0)]
+            if low < 0 or len(carriers) != 1:
+                return 0
+            operand = carriers[0]
+        return 0
+
     def writers(self, name: bytes) -> list[bytes]:
         """The opcodes of the instructions that have a register for their first operand, or in it."""
         return [opcode for opcode, _, _ in self._writes.get(name, ())]
@@ -253,6 +291,8 @@ def _inserted(field: Bits, number: Bits, first: Bits, length: Bits) -> Bits:
 _OPERANDS = {b"cvta": 1, b"shfl.sync.idx": 4, b"bfi": 4, b"selp": 3, b"mad.lo": 3, b"mad.wide": 3}
 #: The bits of an address in shared memory that a generic address of the same place has, too: the window is aligned to more.
 _WINDOW = 0xFFFF
+#: The operations that leave the bits of an operand in their places, where the others are constants.
+_IN_PLACE = (b"or", b"and", b"xor", b"add")
 #: The results of instructions, as functions of their operands.
 _MADE: dict[bytes, Callable[..., Bits]] = {
     b"or": Bits.__or__,
