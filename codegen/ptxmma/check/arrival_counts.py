@@ -61,7 +61,8 @@ def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         if total and total >= count and _come_in_turn(barriers, arriving, place):
             total = most(barriers, arriving, in_turn=True)
         if total and total < count and all(_comes_once(barriers, each, place) for each in arriving):
-            yield arriving[0], f"{count:,}, and no more than {total:,} come"
+            given = f"{count:,} in line {_line_of_init(barriers, place)}"
+            yield arriving[0], f"{given}, and no more than {total:,} come; initialise it with the number of those that do"
 
 
 def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False) -> int | None:
@@ -86,12 +87,19 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     text = barriers.function.text
     exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
-        count = barriers.arrivals_of_a_phase(each.place) if each.place is not None else None
+        place = each.place
+        count = barriers.arrivals_of_a_phase(place) if place is not None else None
         few = _arrivals(barriers, each, barriers.fewest, exist=None if exact else barriers.sure) if count else None
-        if count and few is not None and few.number > count:
+        if place is not None and count and few is not None and few.number > count:
             address = text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
             if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
-                yield each, f"{count:,}, and {few.number:,} come"
+                given = f"{count:,} in line {_line_of_init(barriers, place)}"
+                yield each, f"{given}, and {few.number:,} come; initialise it with that number, or let fewer arrive"
+
+
+def _line_of_init(barriers: Mbarriers, place: Place) -> int:
+    """The line of the first instruction that initialises an mbarrier, where its count stands."""
+    return barriers.function.position(next(each.use.offset for each in barriers.made if each.may_be_of(place)))[0]
 
 
 def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, exist: int | None = None) -> _Arrivals | None:

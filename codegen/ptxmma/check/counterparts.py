@@ -159,7 +159,7 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
         sizes = [_size(text, each, count, addresses) for each in together]
         expected = addresses.of(use.operand, use.offset)
         if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
-            yield use, f"{brought:,} bytes, not {expected.constant:,}"
+            yield use, f"{brought:,} bytes, not {expected.constant:,}; expect the sum of their sizes"
 
 
 def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:

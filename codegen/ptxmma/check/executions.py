@@ -165,7 +165,8 @@ class Executions:
                 names = words_of(_written(text, each)[len(each.opcode) :])
                 if any(not function.lanes.of(name).is_shared for name in names if name.startswith(b"%")):
                     continue
-            message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does (PTX ISA {issuer.source})"
+            message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does; choose it with elect.sync"
+            message += f" (PTX ISA {issuer.source})"
             yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
     def _doubled(self, text: bytes, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
@@ -176,7 +177,8 @@ class Executions:
         for each in together:
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.lone)), None)
             if issuer is not None and _has_whole(each.threads, count, _PAIR):
-                message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair} (PTX ISA {issuer.source})"
+                message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair}: compare %cluster_ctarank"
+                message += f" (PTX ISA {issuer.source})"
                 yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
     def _untold(self, text: bytes, paths: KernelPaths, addresses: Addresses, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:

@@ -91,6 +91,8 @@ def of_kernel(
 
 #: Names and numbers of operands, in which the copies that an unrolled loop has of an instruction differ.
 _NAMES = re.compile(rb"[%\w$+-]+(?=[\]},\s;]|$)")
+#: The part of an opcode by which a message names an instruction: its family, where copies of two families begin alike, or two words.
+_SHORT = re.compile(r"cp\.(?:reduce\.)?async\.bulk(?:\.tensor)?|[^.]+(?:\.[^.]+)?")
 #: Lines that a message names.
 _MOST_LINES = 8
 #: Rules about loads: an instruction that reads what was loaded waits for the load.
@@ -180,8 +182,9 @@ def _remark(function: Function, misuse: Misuse, others: Sequence[Misuse]) -> tup
 
 
 def _name(opcode: bytes) -> str:
-    """The first two words of an opcode."""
-    return ".".join(opcode.decode(errors="replace").split(".")[:2])
+    """The name of an instruction in a message."""
+    short = _SHORT.match(opcode.decode(errors="replace"))
+    return short[0] if short is not None else ""
 
 
 def _clause(function: Function, condition: Condition) -> str:

@@ -159,9 +159,9 @@ class _Phases:
             filled = {block for use, block in self._barriers.fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._barriers.arrivals if use.place == place and not place.step}
             if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
-                cause = "the thread has begun phase 0 before"
+                cause = "the thread has begun phase 0 before; begin with parity 0"
             elif filled and filled.isdisjoint(self._after(wait)):
-                cause = "copies bring its bytes in phase 0"
+                cause = "copies bring its bytes in phase 0; begin with parity 0"
             else:
                 continue
             if not self._follows_another(wait, place):
@@ -218,7 +218,16 @@ class _Phases:
             line_of = self._barriers.function.position
             lines = [line_of(offset)[0] for offset in (arrivals[0].use.offset, *(other.use.offset for other, _ in missing[1:]))]
             others = f", or after what waits in line {', '.join(map(str, lines[1:]))}" if lines[1:] else ""
-            yield wait, f"the arrival of line {lines[0]} comes after it{others}"
+            yield wait, f"the arrival of line {lines[0]} comes after it{others}; {self._opening([each for each, _ in missing])}"
+
+    def _opening(self, shut: Sequence[Used]) -> str:
+        """The ways to let threads go on at one of the waits that let none: by the parity, where no copy fills what they wait for."""
+        places = [each.place for each in self._barriers.fills if each.place is not None]
+        free = next((each for each in shut if each.place is not None and not any(are_alike(place, each.place) for place in places)), None)
+        if free is None:
+            return "issue the copy, or arrive, before the wait"
+        line = self._barriers.function.position(free.use.offset)[0]
+        return f"begin with parity 1 in line {line} if the stage is free at the start, or let a thread arrive before"
 
     def unchanged(self) -> Iterator[tuple[Used, str]]:
         """The waits for one parity in every round of a loop though each round uses a phase, with the arrivals that complete it."""
@@ -237,7 +246,7 @@ class _Phases:
             again = next((each for each in barriers.arrivals if self._uses_phases(each, wait, turn)), None)
             if again is not None:
                 line = barriers.function.position(again.use.offset)[0]
-                yield wait, f"each round of a loop arrives in line {line}"
+                yield wait, f"each round of a loop arrives in line {line}; flip the parity in each round, with a ring in each turn of it"
 
     def _uses_phases(self, arrival: Used, wait: Used, turn: frozenset[int]) -> bool:
         """Return whether arrivals that a loop repeats complete phases of the mbarrier of a wait: one in each round."""

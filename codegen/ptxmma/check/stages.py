@@ -26,7 +26,7 @@ RULES: Mapping[str, Rule] = {
         "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before; and threads that arrive "
         "on the mbarrier for which such a loop waits before any wgmma.wait_group, when their products may still read the stage.",
         "Wait for an mbarrier on which the readers arrive, or let a barrier of the thread block follow the reads. Write "
-        "wgmma.wait_group before the arrival.",
+        "wgmma.wait_group before the arrival; in a kernel with tcgen05, let tcgen05.commit arrive.",
         examples.refills(""),
         examples.refills("bar.sync 0;"),
     ),
@@ -55,7 +55,8 @@ def refilled(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
                 continue
             if _is_its_own(barriers, copy, turn) and _comes_again(barriers, copy, turn):
                 waits = any(each.block in turn for each in barriers.waits)
-                yield copy, "a round waits for no more than bytes of copies" if waits else "a round waits for nothing"
+                cause = "a round waits for no more than bytes of copies" if waits else "a round waits for nothing"
+                yield copy, f"{cause}; wait for an mbarrier on which the readers arrive"
                 break
 
 
