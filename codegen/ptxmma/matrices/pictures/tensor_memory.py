@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ptxmma.arrays.elements import Array
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.matrices.pictures.sheet import BLANK, TO, Panel, cut, sheet, xml
+
+if TYPE_CHECKING:
+    from ptxmma.arrays.elements import Array
 
 #: From where pictures count.
 COUNTED = "Lanes and columns count from the operand's address; bits within a cell, where elements share cells."
@@ -73,6 +73,8 @@ def _drawn(placed: TensorPlaces, chosen: Mapping[str, int] | None) -> tuple[_Blo
 
 def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> Array:
     """Every place, a column each: a row for each axis, then CTAs, lanes, columns and bits."""
+    import numpy as np  # most questions are answered without it
+
     points = np.indices([*placed.sizes.values()]).reshape(len(placed.sizes), -1)
     place: dict[str, Any] = {**dict(zip(placed.sizes, points, strict=True)), **selected}
     there = placed.locate(**place)
@@ -81,6 +83,8 @@ def _places(placed: TensorPlaces, selected: Mapping[str, int]) -> Array:
 
 def _blocks(placed: TensorPlaces, places: Array, size: tuple[int, int, int]) -> _Blocks:
     """The blocks of that many lanes, columns and bits, by CTA, then by lanes, columns and bits."""
+    import numpy as np  # most questions are answered without it
+
     lanes, width, bits = size
     cta, lane, column, bit = places[-4:]
     keys = np.stack([cta, lane // lanes, column // width, bit // bits])
