@@ -144,6 +144,12 @@ def test_a_kernel_says_once_what_is_not_followed() -> None:
     ]
 
 
+def test_a_kernel_with_remote_arrivals_says_that_none_are_counted() -> None:
+    found = check(_HEAD + "\n".join((*_KERNEL, _REMOTE, _REMOTE, "ret;", "}", "")))
+    (said,) = [each.message for each in found if each.rule == "not-followed" and "mapa" in each.message]
+    assert said.startswith("with mapa other thread blocks may arrive: neither arrivals nor bytes are counted on the mbarriers of ")
+
+
 def test_paths_that_are_not_followed_are_named_once() -> None:
     copy = "cp.async.cg.shared.global [tile], [%rd3], 16; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;"
     found = check(_HEAD + "\n".join((*_KERNEL, copy, "@%p2 bra nowhere;", "ld.shared.b32 %r0, [tile];", "ret;", "}", "")))

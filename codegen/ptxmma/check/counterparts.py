@@ -105,7 +105,13 @@ class Counterparts:
                 continue
             uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
             yield from _unfollowed(uses)
-            for count in pairing.counts if b"mapa" not in text else ():  # with mapa another thread block may bring more
+            mapped = b"mapa" in text  # another thread block may arrive, or bring more bytes
+            made = [use for use in uses if any(starts(use.opcode, word.encode()) for word in pairing.made)]
+            if mapped and made:
+                note = "with mapa other thread blocks may arrive: neither arrivals nor bytes are counted on the mbarriers of "
+                note += f"{len(made)} initialisation{'s' if len(made) > 1 else ''}"
+                yield Remark(Token(made[0].opcode, made[0].offset), "note", "not-followed", note), made[0].opcode
+            for count in pairing.counts if not mapped else ():
                 for use, numbers in _miscounted(text, uses, count, addresses):
                     message = f"{count.text}: {numbers} (PTX ISA {count.source})"
                     yield Remark(Token(use.opcode, use.offset), "warning", count.rule, message), use.opcode
