@@ -18,7 +18,7 @@ from ptxmma.check import asm_operands, module_targets
 from ptxmma.check.findings import Findings, Severity
 from ptxmma.check.instruction_judge import Judge, Tally
 from ptxmma.check.module_targets import Headers
-from ptxmma.check.remarks import findings_of
+from ptxmma.check.remarks import findings_of, folded
 from ptxmma.ptx.languages import as_utf8, language_named, language_of_text, refuse_binary
 from ptxmma.ptx.opcodes import Opcodes
 from ptxmma.ptx.statements import Function, functions
@@ -167,7 +167,7 @@ class Checker:
         if tally.instructions and function.whole and self._is_ordered(function, tally.opcodes):
             tally.add(self._kernels.mixed_groups(function, tally.opcodes))
             if self._follow:
-                tally.add(self._kernels.of_function(function, tally.opcodes, target))
+                tally.add(folded(function, self._kernels.of_function(function, tally.opcodes, target)))
         elif tally.instructions and function.whole and self._follow and "alignment" in tally.noted:
             tally.add(self._kernels.misaligned(function, tally.opcodes))
         if tally.instructions and function.whole and self._follow and self._notes:

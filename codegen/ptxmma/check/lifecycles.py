@@ -89,12 +89,8 @@ def of_kernel(
             yield each
 
 
-#: Names and numbers of operands, in which the copies that an unrolled loop has of an instruction differ.
-_NAMES = re.compile(rb"[%\w$+-]+(?=[\]},\s;]|$)")
 #: The part of an opcode by which a message names an instruction: its family, where copies of two families begin alike, or two words.
 _SHORT = re.compile(r"cp\.(?:reduce\.)?async\.bulk(?:\.tensor)?|[^.]+(?:\.[^.]+)?")
-#: Lines that a message names.
-_MOST_LINES = 8
 #: Rules about loads: an instruction that reads what was loaded waits for the load.
 _OF_LOADS = ("freed-in-use", "unwaited-tensor-load")
 #: Rules about accesses to the same cells.
@@ -148,23 +144,17 @@ def _base(statement: Statement) -> bytes:
 
 
 def remarks(function: Function, misuses: Iterable[Misuse]) -> Iterator[tuple[Remark, bytes]]:
-    """The remarks on instructions at a wrong time, each with the opcode that it is about: one for all copies that an unrolled loop has.
+    """The remarks on instructions at a wrong time, each with the opcode that it is about.
 
     Args:
         function: the kernel.
         misuses: the instructions, in the order of the text.
     """
-    alike: dict[tuple[str, bytes, bytes], list[Misuse]] = {}
-    for each in misuses:
-        end = function.text.find(b";", each.at.offset)
-        written = _NAMES.sub(b"", function.text[each.at.offset : end]) if each.at.opcode != EXIT else b"%d" % each.at.offset
-        alike.setdefault((each.wrong.text, each.at.opcode, written), []).append(each)
-    for first, *others in alike.values():
-        yield _remark(function, first, [each for each in others if each.at.offset != first.at.offset])
+    return (_remark(function, each) for each in misuses)
 
 
-def _remark(function: Function, misuse: Misuse, others: Sequence[Misuse]) -> tuple[Remark, bytes]:
-    """The remark on an instruction at a wrong time, and on others that are written alike, with the opcode that it is about."""
+def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
+    """The remark on an instruction at a wrong time, with the opcode that it is about."""
     at, wrong, text = misuse.at, misuse.wrong, function.text
     opcode, place = at.opcode, at.offset
     if at.opcode == EXIT:  # the instruction that should not be there is the earlier one
@@ -175,10 +165,10 @@ def _remark(function: Function, misuse: Misuse, others: Sequence[Misuse]) -> tup
         token = Token(opcode, place)
     earlier = ", ".join(f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
-    lines = [f"line {function.position(each.at.offset)[0]}" for each in others]
-    more = f"; {len(lines)} more like it: {', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''}" if lines else ""
-    message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path}{more} (PTX ISA {wrong.source})"
-    return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message), opcode
+    message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path} (PTX ISA {wrong.source})"
+    # Ends of a kernel are no copies of each other: the instruction before is the wrong one.
+    alike = wrong.text if at.opcode != EXIT else f"{wrong.text} {place}"
+    return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message, alike=alike), opcode
 
 
 def _name(opcode: bytes) -> str:

@@ -48,6 +48,10 @@ _UNFINISHED = re.compile(rb"\s*(?:\{[^{};]*\}|\[[^\[\];]*\]|[\w%$.+-]+)[ \t\r]*\
 #: The operators, which the text of a predicate may not have.
 _OPERATOR = re.compile(rb"[|&^,+*-]")
 
+#: Names and numbers of operands, in which the copies that an unrolled loop has of an instruction differ.
+_NAMES = re.compile(rb"[%\w$+-]+(?=[\]},\s;]|$)")
+#: Lines that a message names, and the start of its source.
+_MOST_LINES, _SOURCE = 8, " (PTX ISA "
 #: A comment that ignores the findings of its line; a list that nothing closes goes to the end of the line.
 _COMMENT = re.compile(r"(?://|/\*|[#;])\s*ptxmma:\s*ignore\b(?:\[(?P<rules>[^\]]*)\]?)?")
 
@@ -62,6 +66,7 @@ class Remark(NamedTuple):
     mended: str = ""  # the text that replaces the token; empty where there is no mechanical repair
     safe: bool = True  # whether that keeps the meaning
     cause: str = ""  # the reason that remarks on other instructions share, which one wrong line causes
+    alike: str = ""  # the text that remarks on copies of one instruction share; the whole message where it is empty
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -131,6 +136,26 @@ def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
         return operand
     elements = operand_values.elements(operand)
     return elements[fault.element] if fault.element < len(elements) else operand
+
+
+def folded(function: Function, remarks: Iterable[tuple[Remark, bytes]]) -> Iterator[tuple[Remark, bytes]]:
+    """Remarks, one for all copies that an unrolled loop has of an instruction: it counts the others, and names their lines.
+
+    Each error stays, and each remark with a repair.
+    """
+    alike: dict[tuple[str, str, bytes, bytes], list[tuple[Remark, bytes]]] = {}
+    for remark, opcode in remarks:
+        if remark.severity == "error" or remark.mended:
+            yield remark, opcode
+            continue
+        place = remark.token.offset
+        written = _NAMES.sub(b"", function.text[place : function.text.find(b";", place)])
+        alike.setdefault((remark.rule, remark.alike or remark.message, opcode, written), []).append((remark, opcode))
+    for (first, opcode), *others in alike.values():
+        lines = [f"line {function.position(offset)[0]}" for each, _ in others if (offset := each.token.offset) != first.token.offset]
+        more = f"; {len(lines)} more like it: {', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''}" if lines else ""
+        message, source, section = first.message.rpartition(_SOURCE)
+        yield first._replace(message=f"{message}{more}{source}{section}" if source else f"{first.message}{more}"), opcode
 
 
 def findings_of(function: Function, remarks: Iterable[tuple[Remark, bytes]], file: str, numbered: Mapping[str, str]) -> Iterator[Finding]:
