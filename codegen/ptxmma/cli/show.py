@@ -63,7 +63,7 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
     from ptxmma.matrices.operations import operation
 
     asked = named_target(catalog_of(database).database.spec, target)
-    if _family(spelling, database, every=every, proof=proof, as_json=as_json):
+    if _family(spelling, database, asked, every=every, proof=proof, as_json=as_json):
         return
     instruction = resolved(find(spelling, database))
     try:
@@ -157,14 +157,14 @@ def _blocks(titled: Mapping[str, Sequence[str]], numbered: Mapping[str, str]) ->
     blocks({title: [cited(line, numbered) for line in lines] for title, lines in titled.items()})
 
 
-def _family(text: str, database: str | None, *, every: bool, proof: bool, as_json: bool) -> bool:
+def _family(text: str, database: str | None, target: str | None, *, every: bool, proof: bool, as_json: bool) -> bool:
     """Print a family or an opcode in short, if the text is its name and no instruction, or a list of families that begin so; if it is."""
     known = catalog_of(database)
     name = text.strip().lower()
     if not name or known.meaning(text.strip()):
         return False
     families = list(dict.fromkeys(entry.family for entry in known.database.spec.instructions))
-    from ptxmma.catalog.summaries.listing import summary
+    from ptxmma.catalog.summaries.listing import members_of, summary
 
     if name not in families and not _is_opcode(known, name):
         beginning = [summary(known, family) for family in families if family.startswith(name)]
@@ -182,6 +182,9 @@ def _family(text: str, database: str | None, *, every: bool, proof: bool, as_jso
     counted = f"{answer['instructions']} instructions" + (f", {undocumented} of them not documented" if undocumented else "")
     sources = cited(", ".join(answer["sources"]), elsewhere(known.database.spec))
     click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({sources})")
+    if target:
+        accepted = sum(target in member.accepted_by() for member in members_of(known, name))
+        blocks({f"on {target}": [f"{accepted} of {answer['instructions']} instructions accepted"]})
     rows = [
         (" ".join(group["types"]), " ".join(group["shapes"]), f"PTX ISA {group['ptx']}", " ".join(group["targets"]))
         for group in answer["types"]

@@ -11,7 +11,7 @@ from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.variants import placeholders
-from ptxmma.model import Spec, Version
+from ptxmma.model import InstructionSet, Spec, Version
 
 
 class Line(NamedTuple):
@@ -168,6 +168,15 @@ class FamilySummary(TypedDict):
     errata: list[ErratumSummary]
 
 
+def members_of(catalog: Catalog, family: str) -> list[Instruction]:
+    """The instructions of a family, or of an opcode."""
+    return [instruction for entry in _entries(catalog, family) for instruction in catalog.of(entry.name)]
+
+
+def _entries(catalog: Catalog, family: str) -> list[InstructionSet]:
+    return [entry for entry in catalog.database.spec.instructions if family in (entry.family, entry.name)]
+
+
 def summary(catalog: Catalog, family: str) -> FamilySummary:
     """A family in short, or the part of it that has one opcode, ``wgmma.mma_async``.
 
@@ -175,8 +184,8 @@ def summary(catalog: Catalog, family: str) -> FamilySummary:
     instructions, and the lowest targets.
     """
     spec = catalog.database.spec
-    entries = [entry for entry in spec.instructions if family in (entry.family, entry.name)]
-    members = [instruction for entry in entries for instruction in catalog.of(entry.name)]
+    entries = _entries(catalog, family)
+    members = members_of(catalog, family)
     groups: dict[tuple[str, ...], list[Line]] = {}
     for line in lines(members):
         groups.setdefault(line.types, []).append(line)
