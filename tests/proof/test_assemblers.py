@@ -66,8 +66,8 @@ def _agrees(catalog: Catalog, assembler: Assembler, targets: Sequence[str], cach
     subject = matrix.Subject.of(catalog)
     columns = matrix.sweep(subject, [assembler], targets, cache, 2)
     assert sum(len(versions) for column in columns for versions in column.accepted) > 500
-    differences = list(matrix.differences(subject, columns))
-    assert not differences, "\n".join(map(str, differences))
+    unexplained = [str(each) for each in matrix.differences(subject, columns) if not each.explanation]
+    assert not unexplained, "\n".join(unexplained)
 
 
 def test_the_installed_assembler_agrees(catalog: Catalog, tmp_path: Path) -> None:
