@@ -195,6 +195,11 @@ class KernelPaths:
         return {number: place for place, number in enumerate(graph.order)}
 
     @functools.cached_property
+    def _next_on_every_way(self) -> list[int]:
+        """The block at which all ways out of each block meet; -1: the end, or none."""
+        return next_on_every_way([[way.after for way in ways] for ways in self.ways], [*self._rank])
+
+    @functools.cached_property
     def loops(self) -> list[frozenset[int]]:
         """The blocks of each loop, the smallest loop first."""
         return natural_loops([[way.after for way in ways] for ways in self.ways], [*self._rank])
@@ -281,10 +286,10 @@ class KernelPaths:
             meetings: the place of an instruction and the threads that come to it in any case, by the number of its block.
         """
         try:
-            follows = [[way.after for way in ways] for ways in self.ways]
+            meeting = self._next_on_every_way
         except NotFollowedError:
             return []
-        return self._reached(threads_of, next_on_every_way(follows, [*self._rank]), meetings, together=True)
+        return self._reached(threads_of, meeting, meetings, together=True)
 
     def _reached(
         self,

@@ -192,7 +192,7 @@ def _shortened(said: str) -> str:
 
 
 def _fault(line: str) -> JSONRPCError | None:
-    """The answer to a line that is no message of JSON-RPC; None for one that is."""
+    """Answer a line that breaks JSON-RPC; None for a valid message."""
     from mcp import types
 
     try:

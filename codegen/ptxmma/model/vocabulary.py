@@ -27,7 +27,7 @@ class Word(Entry, frozen=True, kw_only=True):
 
 
 class Topic(Entry, frozen=True, kw_only=True):
-    """A name of the field that is no instruction, with a sentence about it."""
+    """A name of the field for something other than an instruction, with a sentence about it."""
 
     names: Annotated[  # ("tl.dot", "tl.dot scaled")
         tuple[Annotated[str, like(r"^[a-z0-9.]+( [a-z0-9.]+)*$", "words in small letters, with spaces between them")], ...], SOME

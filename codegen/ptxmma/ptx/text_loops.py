@@ -16,7 +16,7 @@ _BRANCH = re.compile(rb"\bbra(?:\.uni)?\s+([\w$%]+)\s*;")
 
 
 class TextLoops:
-    """The loops of a function; those whose labels several scopes declare are polls in inline assembly, and are left out.
+    """The loops of a function, without loops whose labels several scopes declare: inline assembly polls in them.
 
     Args:
         text: the function's text.
