@@ -50,15 +50,40 @@ def test_an_offset_adds_to_a_register() -> None:
 def test_masks_of_thread_blocks(directive: str, mask: str, wrong: str) -> None:
     lines = "mov.b16 %rs1, 257; cvt.u16.u32 %rs2, %r4;"
     found = messages(lines, f"{_TENSOR}.multicast::cluster [tile], [%rd1, {{%r6}}], [bars], {mask};", directive=directive)
-    beyond = [f"ctaMask names thread block {wrong}, but a cluster of this kernel has no more than 4"]
-    none = ["ctaMask is 0: it names no thread block"]
+    beyond = [f"ctaMask names thread block {wrong}, but a cluster of this kernel has no more than 4; clear this bit"]
+    none = ["ctaMask is 0: it names no thread block; set the bit of each rank that it is for"]
     assert found == (none if wrong == "none" else beyond if wrong and directive else [])
 
 
 @pytest.mark.parametrize(("rank", "wrong"), [("1", False), ("2", True), ("%r4", False)])
 def test_ranks_of_thread_blocks(rank: str, wrong: bool) -> None:  # a parameter of the test
     found = messages(f"mapa.shared::cluster.u32 %r5, %r1, {rank};", directive=".reqnctapercluster 2\n")
-    assert found == (["b is 2, but the ranks in this kernel's cluster are 0 to 1"] if wrong else [])
+    assert found == (["b is 2, but the ranks in this kernel's cluster are 0 to 1; name one of them"] if wrong else [])
+
+
+_HERE, _THERE = "mov.u32 %r5, %cluster_ctarank;", "mapa.shared::cluster.u32 %r6, %r1, {};"
+_GENERIC = "mapa.u64 %rd1, %rd2, 1; cvta.to.shared.u64 %rd3, %rd1; cvt.u32.u64 %r6, %rd3;"
+
+
+@pytest.mark.parametrize(
+    ("made", "access", "wrong"),
+    [
+        (_GENERIC, "mbarrier.arrive.shared.b64 _, [%r6];", True),
+        (_GENERIC, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];", False),
+        (_THERE.format(0), "mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r6], 0;", True),
+        (_THERE.format(1), "add.s32 %r7, %r6, 16; st.volatile.shared.b32 [%r7+4], %r4;", True),
+        (_THERE.format(1), "st.shared::cluster.b32 [%r6], %r4;", False),
+        (_THERE.format(1), "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r6], %r4, [%r6];", False),
+        (_HERE + _THERE.format("%r5"), "st.shared.b32 [%r6], %r4;", False),  # the thread block itself
+        (_HERE + "xor.b32 %r5, %r5, 1;" + _THERE.format("%r5"), "ld.shared.b32 %r4, [%r6];", True),
+        (_THERE.format(1) + "@%p1 mov.u32 %r6, %r1;", "st.shared.b32 [%r6], %r4;", False),  # it may be another address
+    ],
+)
+def test_an_address_in_another_thread_block(made: str, access: str, wrong: bool) -> None:  # a parameter of the test
+    found = check(_HEAD.format("") + f".reg .pred %p<2>; {made}\n{access}\nret;\n}}\n")
+    said = [each.message for each in found if each.rule == "state-space"]
+    assert len(said) == wrong
+    assert all(each.startswith("mapa of line 8 gives an address in another thread block") for each in said)
 
 
 def test_the_examples_of_a_rule_break_it_and_mend_it() -> None:

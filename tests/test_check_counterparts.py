@@ -32,6 +32,10 @@ _DIVIDED = (
 _REMAINDER = "mov.u32 %r3, 0; loop: add.s32 %r3, %r3, 3; rem.u32 %r7, %r3, 4; shl.b32 %r4, %r7, 3; add.s32 %r5, %r1, %r4;"
 _REMOTE = "mapa.shared::cluster.u32 %r9, %r8, 0; mbarrier.arrive.shared::cluster.b64 _, [%r9];"
 _OTHER = "ld.param.u32 %r7, [count];"
+_NO_ARRIVAL = (
+    "it waits for an mbarrier on which nothing arrives: no phase completes; write mbarrier.arrive or tcgen05.commit for the same address"
+)
+_NOT_MADE = "it waits for an mbarrier that the kernel does not initialise; write mbarrier.init in one thread, and bar.sync 0 after it"
 
 
 def messages(*lines: str) -> list[str]:
@@ -42,10 +46,13 @@ def messages(*lines: str) -> list[str]:
 @pytest.mark.parametrize(
     ("without", "message"),
     [
-        (_EXPECT, "it waits for an mbarrier on which nothing arrives: no phase completes"),
-        (_ARRIVE, "it waits for an mbarrier on which nothing arrives: no phase completes"),
-        (_COPY, "its mbarrier expects bytes, and nothing brings any: no phase completes"),
-        (_FULL, "nothing waits for the mbarrier that counts its bytes"),
+        (_EXPECT, _NO_ARRIVAL),
+        (_ARRIVE, _NO_ARRIVAL),
+        (_COPY, "its mbarrier expects bytes, and nothing brings any: no phase completes; name it in the copies, or write mbarrier.arrive"),
+        (
+            _FULL,
+            "nothing waits for the mbarrier that counts its bytes; write mbarrier.try_wait for the same address before the data are used",
+        ),
     ],
 )
 def test_what_an_mbarrier_lacks_is_found(without: str, message: str) -> None:
@@ -55,12 +62,12 @@ def test_what_an_mbarrier_lacks_is_found(without: str, message: str) -> None:
 
 def test_bytes_that_nothing_expects_are_found() -> None:
     lines = [_EMPTY, "mbarrier.arrive.shared.b64 _, [bars];", _COPY, _FULL, _ARRIVE]
-    assert messages(*lines) == ["nothing expects the bytes that its mbarrier counts"]
+    assert messages(*lines) == ["nothing expects the bytes that its mbarrier counts; write mbarrier.arrive.expect_tx for the same address"]
 
 
 def test_an_mbarrier_that_is_not_initialised_is_found() -> None:
     wait = "mbarrier.arrive.shared.b64 _, [bars+16]; last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+16], 0; @!%p1 bra last;"
-    assert messages(*_KERNEL, wait) == ["it waits for an mbarrier that the kernel does not initialise"]
+    assert messages(*_KERNEL, wait) == [_NOT_MADE]
 
 
 @pytest.mark.parametrize("name", counterparts.RULES)
@@ -121,9 +128,9 @@ def test_the_places_of_a_ring_are_apart_from_the_next_array(ring: str) -> None:
     used = (ring, "mbarrier.arrive.shared.b64 _, [%r5];", "mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;", "@%p1 bra loop;")
     wait = "last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+{}], 0; @!%p1 bra last;"
     assert messages(first, *used, wait.format(8)) == []
-    assert messages(first, *used, wait.format(32)) == ["it waits for an mbarrier on which nothing arrives: no phase completes"]
+    assert messages(first, *used, wait.format(32)) == [_NO_ARRIVAL]
     uninitialised = first.replace("mbarrier.init.shared.b64 [bars+16], 1;", "")
-    assert messages(uninitialised, *used, wait.format(8)) == ["it waits for an mbarrier that the kernel does not initialise"]
+    assert messages(uninitialised, *used, wait.format(8)) == [_NOT_MADE]
 
 
 def test_a_register_that_holds_the_first_place_of_an_array_or_another() -> None:
@@ -131,7 +138,7 @@ def test_a_register_that_holds_the_first_place_of_an_array_or_another() -> None:
     ring = (*peeled, "setp.eq.s32 %p2, %r11, 2; selp.b32 %r8, 0, %r11, %p2;")
     wait = "mbarrier.try_wait.parity.shared.b64 %p1, [%r9], 0; @!%p1 bra loop;"
     assert messages(*ring, "mbarrier.arrive.shared.b64 _, [%r9];", wait) == []
-    assert messages(*ring, wait) == ["it waits for an mbarrier on which nothing arrives: no phase completes"]
+    assert messages(*ring, wait) == [_NO_ARRIVAL]
 
 
 def test_a_kernel_says_once_what_is_not_followed() -> None:
@@ -144,10 +151,27 @@ def test_a_kernel_says_once_what_is_not_followed() -> None:
     ]
 
 
-def test_a_kernel_with_remote_arrivals_says_that_none_are_counted() -> None:
-    found = check(_HEAD + "\n".join((*_KERNEL, _REMOTE, _REMOTE, "ret;", "}", "")))
-    (said,) = [each.message for each in found if each.rule == "not-followed" and "mapa" in each.message]
-    assert said.startswith("with mapa other thread blocks may arrive: neither arrivals nor bytes are counted on the mbarriers of ")
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (_REMOTE, "mapa"),
+        ("mov.u32 %r7, %tid.y;", "%tid.y"),
+        (
+            "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bars+8], 3;",
+            "cta_group::2, commits with .multicast::cluster",
+        ),
+    ],
+)
+def test_a_kernel_says_once_which_arrivals_are_not_counted(line: str, why: str) -> None:
+    found = check(_HEAD.replace("sm_90a", "sm_100a") + "\n".join((*_KERNEL, line, "ret;", "}", "")))
+    said = [each.message for each in found if each.message.startswith("not counted")]
+    assert said == [f"not counted: arrivals on the mbarriers of 2 initialisations, as the kernel has {why}"]
+
+
+def test_a_kernel_says_once_that_the_bytes_of_tensor_copies_are_not_counted() -> None:
+    copy = _COPY.replace("bulk", "bulk.tensor.1d").replace("[%rd3], 128", "[%rd3, {%r3}]")
+    found = check(_HEAD + "\n".join((_EMPTY, _EXPECT, copy, copy, _FULL, _ARRIVE, "ret;", "}", "")))
+    assert [each.message for each in found] == ["not counted: the bytes of 2 tensor copies, which a tensor map gives"]
 
 
 def test_paths_that_are_not_followed_are_named_once() -> None:

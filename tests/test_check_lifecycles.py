@@ -329,4 +329,5 @@ def test_a_finding_names_the_path() -> None:
     assert (finding.line, finding.column, finding.source[finding.caret :]) == (10, 1, "@%p2 ret;")
     said, _, where = finding.message.partition(": ")
     assert said == "the kernel ends with columns that it has allocated and not freed"
-    assert where == "tcgen05.alloc of line 8, if %p2 is true in line 10 (PTX ISA 9.7.16.7.1 [9.4: 9.7.18.7.1])"
+    mend = "write tcgen05.dealloc on this path, too (PTX ISA 9.7.16.7.1 [9.4: 9.7.18.7.1])"
+    assert where == f"tcgen05.alloc of line 8, if %p2 is true in line 10; {mend}"

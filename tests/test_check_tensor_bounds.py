@@ -44,7 +44,8 @@ def bounds(*lines: str, kind: str = ".visible .entry") -> list[str]:
     ],
 )
 def test_distances_from_the_allocation(made: str, columns: str) -> None:
-    message = f"columns {columns} are not among the 64 columns that the kernel has allocated (PTX ISA 9.7.16.8.3 [9.4: 9.7.18.8.3])"
+    message = f"columns {columns} are not among the 64 columns that the kernel has allocated; use lower ones "
+    message += "(PTX ISA 9.7.16.8.3 [9.4: 9.7.18.8.3])"
     assert bounds(_ALLOC, _READ, made, _LOAD) == [message] * bool(columns)
     assert bounds(_READ, made, _LOAD) == []  # allocated elsewhere: at most 512
     assert bounds(_ALLOC, _READ, made, _LOAD, kind=".visible .func") == []
@@ -63,9 +64,9 @@ def test_several_allocations_count_together() -> None:
     ("address", "text"),
     [
         (508, ""),
-        (509, "columns 509 to 512 are not among the 512 columns of tensor memory"),
+        (509, "columns 509 to 512 are not among the 512 columns of tensor memory; use lower ones"),
         (96 << 16, ""),
-        (112 << 16, "lanes 112 to 143 are not among the 128 of tensor memory"),
+        (112 << 16, "lanes 112 to 143 are not among the 128 of tensor memory; use lower ones"),
     ],
 )
 def test_constant_addresses(address: int, text: str) -> None:
@@ -81,7 +82,7 @@ def test_the_result_of_a_product_has_n_columns() -> None:
 
     assert product(64, 0) == product(32, 32) == []
     assert [each.partition(" (")[0] for each in product(64, 16)] == [
-        "columns 16 to 79 are not among the 64 columns that the kernel has allocated"
+        "columns 16 to 79 are not among the 64 columns that the kernel has allocated; use lower ones"
     ]
     assert bounds(_ALLOC, _READ, "add.s32 %r1, %r0, 63;", _F16) == []  # of any N
 

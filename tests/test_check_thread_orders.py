@@ -324,3 +324,9 @@ def test_the_copies_that_an_unrolled_loop_has_of_an_instruction_are_one_finding(
     found = check(_HEAD + "\n".join((*round_, *round_, _READ_ALL, "ret;", "}", ""))).findings
     (finding,) = [each for each in found if each.rule == "reused-source"]
     assert (finding.line, finding.message.partition("; ")[2]) == (11, "1 more like it: line 16 (PTX ISA 9.7.9.27.2.2)")
+
+
+def test_a_comment_that_ignores_one_copy_of_an_instruction_leaves_the_others() -> None:
+    first = (*_SENT, f"{_LOADED_AGAIN} // ptxmma: ignore[reused-source]")
+    found = check(_HEAD + "\n".join((*first, *_SENT, _LOADED_AGAIN, _READ_ALL, "ret;", "}", ""))).findings
+    assert [(each.line, each.ignored) for each in found if each.rule == "reused-source"] == [(11, ("reused-source",)), (16, ())]

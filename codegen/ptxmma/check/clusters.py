@@ -11,6 +11,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.lines import operands_by_count
+from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -35,6 +36,13 @@ RULES: Mapping[str, Rule] = {
 }
 
 _SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
+#: An instruction on shared memory of its own thread block, and the register of the address.
+_OWN = re.compile(
+    rb"(?<![\w$%.:])((?:ld|st|atom|red|mbarrier|ldmatrix|stmatrix)\.(?:(?!async)[\w:]+\.)*?shared(?:::cta)?(?:\.[\w:]+)*)\s[^;\[]*\[\s*(%[\w$]+)"
+)
+#: Instructions through which an address stays one of the same thread block, and most of them that are followed.
+_COPYING, _MOST_COPIES = (b"mapa", b"mov.", b"add.", b"cvta.", b"cvt."), 8
+_OWN_RANK = b"%cluster_ctarank"
 #: The kind of an operand that is a mask of thread blocks, and the unit of one that is the rank of a thread block.
 _MASK, _RANK = "cta-mask", "blocks"
 
@@ -44,6 +52,7 @@ class Clusters:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._mapping = next((each.source for each in catalog.database.spec.instructions if each.name == "mapa"), "")
         self._naming = functools.lru_cache(maxsize=1 << 10)(self._naming_operands)
 
     def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
@@ -57,15 +66,41 @@ class Clusters:
         naming = {each for each in opcodes if self._naming(each)}
         if not naming:
             return
+        yield from self._misplaced(function)
         size = size_of(function.text)
         named = [(each, self._naming(each.opcode)) for each in function.statements_of(naming)]
         for statement, place, text in bits.doubts(lambda known: _doubts(named, known, size)):
             yield Remark(function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
 
+    def _misplaced(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions on the thread block's own shared memory by an address that ``mapa`` gives."""
+        for each in _OWN.finditer(function.text) if b"mapa" in function.text else ():
+            mapped = _mapped(function, each[2])
+            if mapped >= 0:
+                line = function.position(mapped)[0]
+                text = f"mapa of line {line} gives an address in another thread block, and .shared is memory of this one: behaviour is "
+                text += f"undefined; write .shared::cluster, or do it in that thread block (PTX ISA {self._mapping})"
+                yield Remark(Token(each[1], each.start(1)), "warning", "state-space", text), each[1]
+
     def _naming_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
         """The operands of an opcode that name thread blocks, with their places, by the number of operands; none of most opcodes."""
         instruction = self._catalog.meaning(spelling_of(opcode))
         return operands_by_count(instruction, _names) if instruction is not None else {}
+
+
+def _mapped(function: Function, name: bytes) -> int:
+    """The place of the ``mapa`` from which the address in a register comes; -1 where none is seen, or it names the thread block itself."""
+    opcode, operands, place = b"", name, -1
+    for _ in range(_MOST_COPIES):
+        writes = function.predicates.writes(operands.partition(b",")[0].strip())
+        if len(writes) != 1 or not (opcode := writes[0][0]).startswith(_COPYING):
+            return -1
+        _, _, operands, place = writes[0]
+        if opcode.startswith(b"mapa"):
+            rank = operands.rpartition(b",")[2].strip()
+            ranks = {write[2].strip() for write in function.predicates.writes(rank)} or {rank}
+            return place if ranks != {_OWN_RANK} else -1
+    return -1
 
 
 def _names(operand: Operand) -> bool:
@@ -86,11 +121,11 @@ def _doubts(
             bits = known.of(statement.operands[place]).within(32)
             text = ""
             if operand.kind == _MASK and not (bits.value | bits.unknown):
-                text = f"{operand.name} is 0: it names no thread block"
+                text = f"{operand.name} is 0: it names no thread block; set the bit of each rank that it is for"
             elif operand.kind == _MASK and size and (beyond := bits.value >> size):
                 first = size + (beyond & -beyond).bit_length() - 1
-                text = f"{operand.name} names thread block {first}, but a cluster of this kernel has no more than {size}"
+                text = f"{operand.name} names thread block {first}, but a cluster of this kernel has no more than {size}; clear this bit"
             elif operand.unit == _RANK and size and bits.value >= size:
-                text = f"{operand.name} is {bits.value}, but the ranks in this kernel's cluster are 0 to {size - 1}"
+                text = f"{operand.name} is {bits.value}, but the ranks in this kernel's cluster are 0 to {size - 1}; name one of them"
             if text:
                 yield statement, place, f"{text} (PTX ISA {operand.source})"

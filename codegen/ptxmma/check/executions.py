@@ -210,8 +210,8 @@ class Executions:
                 ranks = functools.reduce(int.__or__, [each.threads for each in named], 0)
                 lone = next((rank for rank in range(count) if ranks >> rank & 1 and not ranks >> (rank ^ 1) & 1), None)
                 if lone is not None:
-                    message = f"thread block {lone} of the cluster executes it, and {lone ^ 1} never does; by {issuer.pair}"
-                    message += f" (PTX ISA {issuer.source})"
+                    message = f"thread block {lone} of the cluster executes it, and {lone ^ 1} never does: it waits for ever; "
+                    message += f"execute it in {issuer.pair} (PTX ISA {issuer.source})"
                     yield Remark(Token(named[0].opcode, named[0].offset), "warning", "lone-cta", message), named[0].opcode
 
 

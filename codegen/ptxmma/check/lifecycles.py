@@ -165,7 +165,8 @@ def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
         token = Token(opcode, place)
     earlier = ", ".join(f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
-    message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path} (PTX ISA {wrong.source})"
+    mend = f"; {wrong.mend}" if wrong.mend else ""
+    message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path}{mend} (PTX ISA {wrong.source})"
     # Ends of a kernel are no copies of each other: the instruction before is the wrong one.
     alike = wrong.text if at.opcode != EXIT else f"{wrong.text} {place}"
     return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message, alike=alike), opcode

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.counterparts import uses_of
+from ptxmma.check.counterparts import UNCOUNTED, uses_of
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import opcodes_of, starts
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
 _COUNTS = (b"complete_tx", b"expect_tx")
-#: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
-_UNKNOWN = (b"mapa", b"cta_group::2", b"%tid.y", b"%tid.z")
 #: The number of a barrier of the thread block.
 _NAMED = re.compile(rb"\s*(\d+)\s*[,;]")
 
@@ -95,7 +93,7 @@ class Mbarriers:
     def are_counted(self) -> bool:
         """True if the arrivals can be counted: the kernel says how many threads it has, and no other thread block arrives."""
         text = self.function.text
-        return thread_values.is_limited(text) and not any(word in text for word in _UNKNOWN)
+        return thread_values.is_limited(text) and not any(word in text for word in UNCOUNTED)
 
     def block_of(self, place: int) -> int:
         """The number of the block at a place in the text."""

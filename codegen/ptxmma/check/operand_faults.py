@@ -81,7 +81,7 @@ RULES: Mapping[str, Rule] = {
     "state-space": Rule(
         "The variable of an address lies in the state space of the instruction, a tensor map in parameter, constant or global memory.",
         "The assembler refuses another variable, or the instruction reads other memory. Of a parameter that is not __grid_constant__ the "
-        "compiler makes a copy in local memory.",
+        "compiler makes a copy in local memory. An address that mapa gives is one of .shared::cluster: .shared is the thread block's own.",
         "Name the variable's state space in the instruction, or copy the matrix to shared memory. Take the address of a tensor map that is "
         "a const __grid_constant__ parameter.",
         examples.LOAD.replace("tile", "weights"),

@@ -91,7 +91,7 @@ def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], count: int, 
     if not taking:
         return
     if len(taking) == len(changes):
-        yield taking[0], f"it waits for registers, and no {pool.gives} of the kernel gives any up"
+        yield taking[0], f"it waits for registers, and no {pool.gives} of the kernel gives any up; write that in other warps"
         return
     if thread_values.is_limited(text) and b"%tid.y" not in text and b"%tid.z" not in text:
         blocks = int(match[1]) if (match := _BLOCKS.search(head)) else 1
@@ -99,7 +99,7 @@ def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], count: int, 
         launched = min(launched, int(match[1])) if (match := _REGISTERS.search(head)) else launched
         asked = sum(_fewest(changes, first, warp) for first in range(0, count, warp)) * warp
         if asked > launched * count:
-            has = f"{count} threads have no more than {launched} each at launch, {launched * count:,} in all"
+            has = f"{count} threads have no more than {launched} each at launch, {launched * count:,} in all; lower a number"
             yield taking[-1], f"the warps ask for {asked:,} registers together, and {has}"
 
 

@@ -141,16 +141,17 @@ def place_of(function: Function, statement: Statement, fault: Fault) -> Token:
 def folded(function: Function, remarks: Iterable[tuple[Remark, bytes]]) -> Iterator[tuple[Remark, bytes]]:
     """Remarks, one for all copies that an unrolled loop has of an instruction: it counts the others, and names their lines.
 
-    Each error stays, and each remark with a repair.
+    Each error stays, and each remark with a repair.  Copies on lines whose comments ignore the same rules are folded.
     """
-    alike: dict[tuple[str, str, bytes, bytes], list[tuple[Remark, bytes]]] = {}
+    alike: dict[tuple[str, str, bytes, bytes, tuple[str, ...]], list[tuple[Remark, bytes]]] = {}
     for remark, opcode in remarks:
         if remark.severity == "error" or remark.mended:
             yield remark, opcode
             continue
         place = remark.token.offset
         written = _NAMES.sub(b"", function.text[place : function.text.find(b";", place)])
-        alike.setdefault((remark.rule, remark.alike or remark.message, opcode, written), []).append((remark, opcode))
+        ignored = ignored_by(function.line_at(place))
+        alike.setdefault((remark.rule, remark.alike or remark.message, opcode, written, ignored), []).append((remark, opcode))
     for (first, opcode), *others in alike.values():
         lines = [f"line {function.position(offset)[0]}" for each, _ in others if (offset := each.token.offset) != first.token.offset]
         more = f"; {len(lines)} more like it: {', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''}" if lines else ""

@@ -172,12 +172,16 @@ def _doubts(
             limit = min(allocated, most) if relative and allocated else most
             what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
             if column + access.columns > limit:
-                yield statement, access, f"columns {column} to {column + access.columns - 1} are not among {what}"
+                yield (
+                    statement,
+                    access,
+                    f"columns {column} to {column + access.columns - 1} are not among {what}; use lower ones",
+                )
             elif lane + access.lanes > lanes:
                 yield (
                     statement,
                     access,
-                    f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory",
+                    f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory; use lower ones",
                 )
 
 
@@ -286,7 +290,7 @@ def _column_doubts(
     if allocated and None not in allocated:
         for each, place, columns in freed:
             if columns not in allocated:
-                lacking = f"no {allocating.instruction} of the kernel has as many"
+                lacking = f"no {allocating.instruction} of the kernel has as many; free as many as were allocated"
                 yield each, place, f"it frees {columns} columns, and {lacking} (PTX ISA {freeing.source})"
 
 

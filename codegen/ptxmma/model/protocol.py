@@ -77,6 +77,7 @@ class Transition(Entry, frozen=True, kw_only=True):
     rule: Name = ""  # the rule of the checker that the instructions break
     advice: bool = False  # whether that is only a note: others write it so, and the manual does not rule it out
     text: Text
+    mend: str = ""  # the repair, in the imperative; empty where the text names the instruction that is missing
     source: Source
 
 
