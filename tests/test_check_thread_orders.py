@@ -233,13 +233,15 @@ KERNELS = {
 }
 
 
-def rules(*lines: str) -> list[str]:
+def rules(*lines: str, directive: str = "") -> list[str]:
     """The rules that a kernel breaks; its mbarriers are used at its end, and its bulk copies are waited for."""
     used = ("bar.sync 0;", _ARRIVE, _POLL.replace("poll", "last")) if any("mbarrier.init" in line for line in lines) else ()
     ended = ("cp.async.bulk.commit_group;", _READ_ALL) if any("bulk_group" in line for line in lines) else ()
     return [
         each.rule
-        for each in check(_HEAD + "\n".join((*lines, *used, *ended, "bar.sync 0;", _READ, "ret;", "}", "")))
+        for each in check(
+            _HEAD.replace(")\n{", f")\n{directive}\n{{") + "\n".join((*lines, *used, *ended, "bar.sync 0;", _READ, "ret;", "}", ""))
+        )
         if each.severity != "note" or each.rule == _NOTE
     ]
 
@@ -249,6 +251,27 @@ def test_each_fault_is_found(name: str) -> None:
     rule, wrong, right = KERNELS[name]
     assert rules(*wrong) == [rule]
     assert rules(*right) == []
+
+
+@pytest.mark.parametrize(
+    ("directive", "barriers", "wrong"),
+    [
+        ("", ("@%p5 bra on; bar.sync 1, 128;",), True),  # of warps 4 to 7 alone
+        ("", ("@!%p5 bra on; bar.sync 1, 128;",), False),  # the first warp is among them
+        ("", ("bar.sync 0; @%p5 bra on; bar.sync 1, 128;",), False),
+        ("", ("@%p5 bra first; bar.sync 1, 256; bra.uni next; first: bar.arrive 1, 256; bra.uni on; next:",), False),
+        ("", ("@%p5 bra first; bar.sync 1, 256; bra.uni next; first: bar.sync 2, 128; bar.arrive 1, 256; bra.uni on; next:",), False),
+        ("", ("@%p5 bra first; bar.sync 1, 128; bra.uni next; first: bar.sync 2, 128; bra.uni on; next:",), True),
+        ("", ("@%p5 bra on; bar.sync %r8, 128;",), False),  # it may be any barrier
+        (".reqntid 256", ("bar.sync 1, 128;",), True),  # of the first 128 threads that come
+        (".reqntid 256", ("bar.sync 1, 256;",), False),
+        (".maxntid 256", ("bar.sync 1, 128;",), False),  # a block may have 128 threads
+    ],
+)
+def test_a_barrier_of_some_threads(directive: str, barriers: tuple[str, ...], wrong: bool) -> None:  # a parameter of the test
+    roles = f"{_FIRST} setp.lt.u32 %p5, %r9, 128; @%p3 bra wait; {_INIT} wait:"
+    found = rules(roles, *barriers, _ARRIVE, _POLL, "on:", directive=directive)
+    assert found.count("unpublished-barrier") == wrong
 
 
 @pytest.mark.parametrize("name", thread_orders.RULES)

@@ -22,6 +22,7 @@ _ALLOC, _RELINQUISH, _FREE, _LOAD = (
 )
 _WAIT, _MEETING = re.compile(rb"mbarrier\.(?:try|test)_wait"), re.compile(rb"barrier\.cluster\.(?:arrive|wait)[^;]*;")
 _REACH = b"{ .reg .b32 here, there; mov.u32 here, 0; mapa.shared::cluster.u32 there, here, 1; st.shared::cluster.b32 [there], here; }\n"
+_WHOLE = re.compile(rb"(\bbar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+\d+)\s*;")
 _GROUP_WAIT, _TOLD = (
     re.compile(rb"cp\.async\.bulk\.wait_group(?:\.read)?\s+(\d+)\s*;"),
     b"cp.async.bulk.wait_group.read %b; fence.acq_rel.gpu;",
@@ -144,6 +145,18 @@ def _without_first_meeting(text: bytes) -> bytes | None:
     return _MEETING.sub(b"bar.sync 0;", text[: wait.start()]) + text[wait.start() :] if wait else None
 
 
+def _smaller_barriers(text: bytes) -> bytes | None:
+    """The barriers of the thread block before the first wait for an mbarrier wait for 64 threads."""
+    wait = _WAIT.search(text) if b"mbarrier.init" in text else None
+    return _WHOLE.sub(rb"\1, 64;", text[: wait.start()]) + text[wait.start() :] if wait and _WHOLE.search(text, 0, wait.start()) else None
+
+
+def _own_window(text: bytes) -> bytes | None:
+    """Arrivals and stores by an address of ``mapa`` are without ``::cluster``."""
+    there = rb"(mbarrier\.arrive|st)([\w.:]*)\.shared::cluster([\w.:]*\s[^;]*;)"
+    return _replaced(there, rb"\1\2.shared\3")(text.replace(b".cluster.shared::cluster", b".shared::cluster")) if b"mapa" in text else None
+
+
 def _reaching_at_the_end(text: bytes) -> bytes | None:
     """A store to another thread block is the last thing that a kernel with barriers of the cluster does."""
     end = text.rfind(b"ret;")
@@ -214,6 +227,8 @@ FAULTS: Sequence[TextFault] = (
     TextFault("no cp.async.bulk.wait_group", "unfinished-copy", _replaced(_BULK + rb"wait_group[^;]*;", b"")),
     TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
     TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
+    TextFault("barriers of 64 threads before the first wait", "unpublished-barrier", _smaller_barriers),
+    TextFault("an address of mapa without ::cluster", "state-space", _own_window),
     TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
     TextFault("no barrier between the last load and tcgen05.dealloc", "freed-in-use", _between(_LOAD, _FREE, _MET)),
     TextFault("no tcgen05.commit after the last product", "untracked-product", _between(_PRODUCT, _END, _COMMIT)),

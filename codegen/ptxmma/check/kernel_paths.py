@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxmma.check.partial_barriers import apart
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
@@ -365,9 +366,11 @@ class KernelPaths:
     def _concerning(self, machine: _Machine) -> Iterator[tuple[int, Event]]:
         """The instructions that concern a lifecycle, with the numbers of their blocks."""
         opcodes = {opcode for opcode in self._opcodes if machine.on(opcode)}
+        meets = machine.life.meets
+        without = {*apart(self._text, self.executed, self.executed_together, meets)} if meets else set[int]()
         for number, events in enumerate(self.instructions):
             for event in events:
-                if event.opcode in opcodes and machine.concerns(event):
+                if event.opcode in opcodes and machine.concerns(event) and event.offset not in without:
                     yield number, event
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:

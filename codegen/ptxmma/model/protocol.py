@@ -89,6 +89,7 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)
+    meets: tuple[Name, ...] = ()  # a barrier of some threads counts only if one of them executes such an instruction: ("mbarrier.init",)
     start: Name
     transitions: Annotated[tuple[Transition, ...], SOME]
 
