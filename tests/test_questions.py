@@ -86,6 +86,18 @@ def test_names_of_gpus_mean_their_targets(catalog: Catalog) -> None:
             target_named(spec, name)
 
 
+def test_names_mean_operands() -> None:
+    for words, names in QUESTIONS["operands"].items():
+        instruction = ptxmma.instruction(words)
+        assert {name: instruction.operand(name).name for name in names} == names, words
+
+
+def test_formats_of_blocks_select_their_products() -> None:
+    for name, kind in (("nvfp4", "kind::mxf4nvf4"), ("MXFP8", "kind::mxf8f6f4")):
+        kinds = {each.qualifiers["kind"] for each in ptxmma.instructions(type=name)}
+        assert kinds == {each.qualifiers["kind"] for each in ptxmma.instructions(atype=name)} == {kind}
+
+
 def test_names_of_swizzles_mean_modes() -> None:
     for name, mode in QUESTIONS["swizzles"].items():
         layout = ptxmma.shared_memory.SharedLayout("bf16", "K", name, 64, 64)
@@ -129,8 +141,11 @@ def test_words_without_a_verb_may_be_none() -> None:
     for words, message in (
         ("lits", "unknown command 'lits'; closest: list, lsp, validate"),
         ("chek kernel.ptx", "unknown command 'chek kernel.ptx'"),
+        ("MI300", "unknown command 'MI300', nor is it an instruction"),
+        ("sm_90b", "unknown target 'sm_90b'; closest: sm_90, sm_90a"),
+        ("a", "'a' is an operand: name its instruction, too"),
         ("sm_61", "'sm_61' has no tensor cores"),
-        ("wgmma n256 f16 registers", "no instruction has registers; closest:"),
+        ("wgmma n256 f16 latency", "no instruction has latency; closest:"),
         ("setmaxnreg 232", "no instruction has 232; closest:"),
         ("m16n8k16 A[1][2][3]", "A has the axes row, col: give a number for each, A[0][0]"),
         ("H100 longer", "unknown command 'H100 longer'"),

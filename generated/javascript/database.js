@@ -202,10 +202,15 @@ export const database = {
   ["utcatomsws utcatomsws_find_and_set utcatomsws_find_and_set_align","tcgen05 alloc"],
   ["utcatomsws_and","tcgen05 dealloc"],
   ["gmma","wgmma mma_async"],
+  ["hgmma","wgmma mma_async f16","wgmma mma_async bf16","wgmma mma_async tf32"],
+  ["qgmma","wgmma mma_async e4m3","wgmma mma_async e5m2"],
+  ["igmma","wgmma mma_async s8","wgmma mma_async u8"],
   ["warpgroup_arrive","wgmma fence"],
   ["warpgroup_depbar_le warpgroup_wait","wgmma wait_group"],
   ["warpgroup_commit_batch","wgmma commit_group"],
   ["dmma","mma f64"],
+  ["hmma","mma f16","mma bf16","mma tf32"],
+  ["bmma","mma b1 and","mma b1 xor"],
   ["imma","mma s8","mma u8","mma s4","mma u4"],
   ["qmma","mma e4m3","mma e5m2","mma kind::f8f6f4"],
   ["qmma_sf","mma kind::mxf8f6f4"],
@@ -244,7 +249,10 @@ export const database = {
   ["sm100_tma_2sm_load","cp async bulk tensor shared::cluster global cta_group::2"],
   ["tma_store sm90_tma_store sm100_tma_store utmastg","cp async bulk tensor bulk_group"],
   ["multicast","multicast::cluster"],
-  ["in of on the which what where how is are for with does do holds have has runs supports needs driver",""],
+  [
+   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions",
+   ""
+  ],
   ["128x4","tcgen05 cp 32x128b warpx4"],
   ["sparse","sp","sp::ordered_metadata"],
   ["block_scaled blockscaled","block_scale"],
@@ -258,11 +266,11 @@ export const database = {
   ["ss","wgmma mma_async","tcgen05 mma"],
   ["ts","tcgen05 mma"],
   ["cuda_r 8f 6f 4f cublas_compute fast",""],
-  ["torch jnp np tl ml_dtypes nvcuda",""],
-  ["llvm nvvm ptx p0 p1 p3 stride zfill cutlass cute",""]
+  ["torch jnp np tl ml_dtypes nvcuda cuda",""],
+  ["llvm nvvm ptx p0 p1 p3 stride zfill cutlass cute nvgpu",""]
  ],
  "preferences": {
-  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","ctype","alayout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
+  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","ctype","depth","alayout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
   "text": [
    "dense before sparse",
    "a stated shape first",
@@ -272,6 +280,7 @@ export const database = {
    "f16 before other types of A",
    "f32 accumulators first",
    "f32 accumulators first",
+   "the deepest shape first",
    "row-major A first",
    "column-major B first",
    "rounding to nearest first",
@@ -292,6 +301,7 @@ export const database = {
    ["name","shape"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
+   ["name","atype","btype"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
@@ -303,7 +313,7 @@ export const database = {
    ["name","shape","atype","btype"],
    ["name","shape"]
   ],
-  "first": [["no"],["no"],null,["yes"],["m8n8"],["f16"],["f32"],["f32"],["row"],["col"],["","rn"],["","shared"],["shared::cluster"],["","im2col","im2col_no_offs"],["","multicast::cluster"],["cta_group::1"]]
+  "first": [["no"],["no"],null,["yes"],["m8n8"],["f16"],["f32"],["f32"],null,["row"],["col"],["","rn"],["","shared"],["shared::cluster"],["","im2col","im2col_no_offs"],["","multicast::cluster"],["cta_group::1"]]
  },
  "types": {
   "f16": {"title":"half precision","bits":16,"form":"float"},

@@ -2,7 +2,7 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** Looks instructions up as people name them, as `ptxmma.catalog.lookup` does: by a spelling, by words, by the name of a function or an atom. */
 
-import { mentioned } from "./mentions.js";
+import { byMachineCode, mentioned } from "./mentions.js";
 import { instructionMeant } from "./spellings.js";
 import { targetsIn } from "./target_names.js";
 import { matching, preferred } from "./words.js";
@@ -17,8 +17,10 @@ import { matching, preferred } from "./words.js";
 export function resolve(text) {
   const meant = instructionMeant(text);
   if (meant) return { instructions: [meant], others: [], reasons: [], target: "" };
-  let every = matching(text);
-  if (!every.length) every = mentioned(text).map((instruction) => ({ instruction, rank: 0, places: [], words: [] }));
+  const named = (/** @type {import("./index.d.ts").Instruction[]} */ found) => found.map((instruction) => ({ instruction, rank: 0, places: [], words: [] }));
+  let every = named(byMachineCode(text.trim()));
+  if (!every.length) every = matching(text);
+  if (!every.length) every = named(mentioned(text));
   let target = "";
   if (!every.length) {
     const { targets, rest } = targetsIn(text);

@@ -31,9 +31,15 @@ export function mentioned(text) {
   }
   const name = text.trim();
   const found = byAtom(joined);
-  if (found.length || !MACHINE.test(name)) return found;
-  const whole = withName((each) => each === name);
-  return whole.length ? whole : withName((each) => each.startsWith(`${name}.`));
+  return found.length || !MACHINE.test(name) ? found : withName((each) => each.startsWith(`${name}.`));
+}
+
+/**
+ * The instructions that became a machine instruction of exactly this name.
+ * @param {string} name
+ */
+export function byMachineCode(name) {
+  return MACHINE.test(name) ? withName((each) => each === name) : [];
 }
 
 /**

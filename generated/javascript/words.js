@@ -29,13 +29,13 @@ const knownMeanings = new Map(database.words.flatMap(([names, ...means]) => name
 
 /**
  * The instructions that have every word of a text; where none has, those with modifiers that begin with the words. Of instructions that differ in a number alone there
- * is one: with the number of the text, if it has one.
+ * is one: with the number of the text, if it has one. A letter alone names an operand.
  * @param {string} text
  * @returns {Match[]}
  */
 export function matching(text) {
-  const left = STATEMENT.test(text) ? [] : text.toLowerCase().replace(/\b([mnk]) ?= ?(?=\d)/g, "$1").split(/[\s.,]+/).filter(Boolean);
-  if (!left.length || left.length > MOST_WORDS || text.startsWith(".")) return [];
+  const left = STATEMENT.test(text) ? [] : text.toLowerCase().replace(/\b([mnk]) ?= ?(?=\d)/g, "$1").split(/[\s.,?]+/).filter(Boolean);
+  if (left.every(({ length }) => length < 2) || left.length > MOST_WORDS || text.startsWith(".")) return [];
   const words = joinedWords(left);
   const spelling = text.includes(".") && !/\s/.test(text) && !knownMeanings.has(words[0]);
   const meanings = meaningsOf(words);
@@ -370,6 +370,7 @@ function factOf(instruction, name) {
     opcode: () => entry.opcode.split(".").length,
     modifiers: () => canonical.split(".").length,
     shape: () => qualifiers[entry.shape] ?? "",
+    depth: () => -(shapeSizes(instruction).k ?? 0),
     types: () => new Set(["a", "b"].map((matrix) => [...typesOf(instruction, [matrix])].join())).size,
   });
   return name in facts ? facts[name]() : name === "name" ? instruction.name : qualifiers[name] ?? "";

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, Instruction, UnknownInstruction, catalog, words
 from ptxmma.catalog.instructions.meanings import words_of
-from ptxmma.catalog.instructions.user_names import is_target, target_named, types_named
+from ptxmma.catalog.instructions.user_names import is_format, is_target, target_named, types_named
 from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
@@ -91,13 +91,15 @@ def resolve(known: Catalog, text: str) -> Found:
 def _resolved(known: Catalog, text: str) -> Found:
     if instruction := known.meaning(text):
         return Found(instruction)
-    matches = [words.Match(each) for each in mentions.by_intrinsic(known, text)]
+    matches = [words.Match(each) for each in mentions.by_intrinsic(known, text) or mentions.by_machine_code(known, text)]
     matches = matches or words.matching(known, text) or [words.Match(each) for each in mentions.named(known, text)]
     matches = matches or _without_unknown(known, text)
     if not matches and (atoms := mentions.nearest_atoms(known, text)):
         raise UnknownInstruction(
             text, f"no atom of CuTe has this name; the nearest are {', '.join(atoms)}", list(dict.fromkeys(atoms.values()))
         )
+    if text.lower() in {name for entry in known.database.spec.instructions for name in entry.operand_kinds}:
+        raise UnknownInstruction(text, f"{text!r} is an operand: name its instruction, too", [])
     if not matches:
         return Found(known.find(mentions.spelling_in(known, text)))
     preferred, reasons = words.preferred(known.database.spec, matches)
@@ -231,7 +233,8 @@ def instructions(
     ``target`` and ``ptx`` are what a module declares: an instruction passes if that target accepts it in that version or an earlier
     one.  A target may have the name of a GPU: see :func:`~ptxmma.catalog.instructions.user_names.target_named`.  ``family`` names a page
     of the reference, ``mma.sp``, or the start of several, ``tcgen05``.  ``atype`` is the type of A, ``type`` the type of any operand,
-    by any of its names: ``half``, ``torch.float16``; ``fp8``, ``fp4``, ``int8`` … name all types of that many bits.  ``shape`` is
+    by any of its names: ``half``, ``torch.float16``; ``fp8``, ``fp4``, ``int8`` … name all types of that many bits, ``nvfp4``, ``mxfp8`` …
+    the products with blocks of that format.  ``shape`` is
     ``m16n8k16``, or ``m64nNk16`` for every N.  A type or a shape that a descriptor may choose, as for ``tcgen05.mma``, counts.
     ``documented`` selects those that the manual has, or lacks.  ``pattern`` is a part of the spelling, in which ``*`` is anything:
     ``"m16n8k*.e4m3"``; or words, as :func:`instruction` takes them.
@@ -244,14 +247,16 @@ def instructions(
     families = _families(spec, family)
     target = None if target is None else target_named(spec, target)
     one_of("ptx", ptx, (entry.version for entry in spec.isa_versions))
-    atypes = None if atype is None else types_named(spec, atype)
-    elements = None if type is None else types_named(spec, type)
+    formats = [name for name in (atype, type) if name is not None and is_format(spec, name)]
+    atypes = None if atype is None or atype in formats else types_named(spec, atype)
+    elements = None if type is None or type in formats else types_named(spec, type)
+    scaled = [{match.instruction for match in words.matching(in_database, name)} for name in formats]
     if shape is not None and not any(_has_shape(entry, shape) for entry in in_database.all()):
         one_of("shape", shape, (text for entry in in_database.all() for text in _shapes(entry)))
     fits, may_have = _fitting(in_database, pattern or "")
     among = in_database.all(lambda entry: entry.family in families and sparse in (None, entry.sparse) and may_have(entry))
     passing = _passing(among, target, ptx, atypes, elements, shape)
-    return (each for each in passing if documented in (None, each.documented) and fits(each))
+    return (each for each in passing if documented in (None, each.documented) and fits(each) and all(each in own for own in scaled))
 
 
 def _families(spec: Spec, name: str | None) -> Collection[str]:

@@ -32,6 +32,8 @@ _EXTRAS = {
 
 #: New objects between two garbage collections: nearly all live as long as the process.
 _OBJECTS = 100_000
+#: A word after a verb that makes a question of it: ``layout of``.
+_QUESTIONING = ("of", "for", "the")
 #: In the order in which ``--help`` shows them.
 VERBS = (
     "list", "show", "resolve", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "ring", "export",
@@ -86,11 +88,11 @@ class _Verbs(click.Group):
         return command
 
     def _takes(self, args: list[str], ctx: click.Context) -> bool:
-        """Return whether the first argument is a verb that takes the second: ``tma 2d`` is a question, since the verb has options alone."""
+        """Return whether the first argument is a verb that takes the second: ``tma 2d`` and ``layout of A in m16n8k16`` are questions."""
         verb = self.get_command(ctx, args[0])
         if verb is None or isinstance(verb, click.Group) or args[1:2] == [] or args[1].startswith("-"):
             return verb is not None
-        return any(isinstance(parameter, click.Argument) for parameter in verb.params)
+        return args[1] not in _QUESTIONING and any(isinstance(parameter, click.Argument) for parameter in verb.params)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and not self._takes(args, ctx):
@@ -103,7 +105,8 @@ class _Verbs(click.Group):
                 import difflib  # only when there is something to explain
 
                 close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
-                ctx.fail(f"unknown command {args[0]!r}; {'closest' if close else 'known'}: {', '.join(close or VERBS)}")
+                named = "nor is it an instruction (`ptxmma list`), a target (`ptxmma targets`) or a topic (`ptxmma explain`)"
+                ctx.fail(f"unknown command {args[0]!r}" + (f"; closest: {', '.join(close)}" if close else f", {named}"))
             args = asked
         return super().resolve_command(ctx, args)
 

@@ -101,9 +101,10 @@ def _about(spec: Spec, line: str) -> list[str]:
 
 
 def message_of(spec: Spec, text: str) -> Message | None:
-    """The message of ptxas of a code, or of a line that has the code or the whole text; None for none."""
-    codes, line = re.findall(r"\bC\d{4}\b", text.upper()), " ".join(text.split())
-    has = (message for message in spec.messages if message.code in codes or all(part in line for part in message.text.split("...")))
+    """The message of ptxas of a code, or of a line that has the code or the text up to its last name; None for none."""
+    codes, line = re.findall(r"\bC\d{4}\b", text.upper()), " ".join(text.replace("'", "").split())
+    parts = ((message, message.text.replace("'", "").split("...")) for message in spec.messages)
+    has = (message for message, said in parts if message.code in codes or all(part in line for part in said[:-1] or said))
     return next(has, None)
 
 

@@ -24,8 +24,8 @@ _STRONG = 2
 @click.command("smem", cls=Command)
 @family_option
 @tile_option("type", required=True)
-@tile_option("major", required=True)
-@tile_option("swizzle", required=True)
+@tile_option("major", default="k")
+@tile_option("swizzle", default="none")
 @tile_option("rows", required=True)
 @tile_option("cols", required=True)
 @tile_option("address", default=0)

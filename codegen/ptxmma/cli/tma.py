@@ -30,7 +30,7 @@ def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[s
 
 
 @click.command("tma", cls=Command)
-@click.option("--shape", type=numbers, required=True, metavar="SIZES", help="The tensor's elements along each dimension: 4096x4096.")
+@click.option("--shape", type=numbers, metavar="SIZES", help="The tensor's elements along each dimension: 4096x4096; by default a box.")
 @click.option("--box", type=numbers, metavar="SIZES", help="The box's elements along each dimension.")
 @click.option(
     "--type", "element", required=True, metavar="NAME", shell_complete=known_names("element"), help="bf16, or UINT16 as the driver has it."
@@ -112,6 +112,8 @@ def command(
     described = {name: value for name, value in given.items() if value is not None}
     if not described.keys() & {"box", "channels", "pixels"}:
         raise click.UsageError("give --box, or for im2col --channels, --pixels, --lower and --upper")
+    if described.setdefault("shape", described.get("box")) is None:
+        raise click.UsageError("give --shape: the elements of the tensor along each dimension")
     try:
         box = BoxGeometry(element, **described, database=database)
         place = _place(box, destination, point)

@@ -26,8 +26,10 @@ from ptxmma.model import (
     InstructionSet,
     IsaVersion,
     Message,
+    Part,
     Preference,
     Protocol,
+    Question,
     RegisterLayout,
     ScaleSteps,
     Section,
@@ -139,6 +141,9 @@ class Words(Entry, frozen=True, kw_only=True):
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
     topics: tuple[Topic, ...] = ()
+    operand_names: tuple[Part, ...] = ()
+    axis_names: tuple[Part, ...] = ()
+    questions: tuple[Question, ...] = ()
 
 
 class Messages(Entry, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from ptxmma.arguments import in_range
 from ptxmma.catalog.instructions import Instruction, Missing
+from ptxmma.catalog.instructions.user_names import named_part
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
@@ -198,8 +199,9 @@ def short_name(instruction: Instruction, name: str) -> str:
         Missing: the instruction has no such operand, or only a descriptor of it.
     """
     operands, lowered = _spread(instruction), name.lower()
+    meant = named_part(instruction.database.spec.operand_names, name)
     for short, operand in operands.items():
-        if lowered in (short, operand.name):
+        if {lowered, meant} & {short, operand.name}:
             return short
     described = [each for each in instruction.operands if each.kind == "descriptor"]
     for each in described:

@@ -85,4 +85,4 @@ from ptxmma.model.tensor_product import (
     TensorProducts,
 )
 from ptxmma.model.version import Version
-from ptxmma.model.vocabulary import Preference, Topic, Word
+from ptxmma.model.vocabulary import Part, Preference, Question, Topic, Word

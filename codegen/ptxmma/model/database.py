@@ -24,7 +24,7 @@ from ptxmma.model.target import Gpu, IsaVersion, Section, SharedCapacity, Target
 from ptxmma.model.tensor_layout import TensorLayout
 from ptxmma.model.tensor_map import TensorMaps
 from ptxmma.model.tensor_product import TensorProducts
-from ptxmma.model.vocabulary import Preference, Topic, Word
+from ptxmma.model.vocabulary import Part, Preference, Question, Topic, Word
 
 
 class Spec(Entry, frozen=True, kw_only=True, dict=True):
@@ -62,6 +62,9 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     words: tuple[Word, ...] = ()
     preferences: tuple[Preference, ...] = ()
     topics: tuple[Topic, ...] = ()
+    operand_names: tuple[Part, ...] = ()
+    axis_names: tuple[Part, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @functools.cached_property
     def memo(self) -> dict[object, Any]:

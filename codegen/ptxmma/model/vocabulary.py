@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Entry, Identifier, Source, Text, Values, like
+from ptxmma.model.fields import SOME, Entry, Identifier, Name, Source, Text, Values, like
 
 #: Words of PTX: modifiers without their dots, opcodes and shapes, in small letters or as PTX has them.
 Meaning = Annotated[
@@ -26,12 +26,40 @@ class Word(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+#: Words in small letters, with spaces between them.
+Phrase = Annotated[str, like(r"^[a-z0-9_.:-]+( [a-z0-9_.:-]+)*$", "words in small letters, with spaces between them", 60)]
+
+
+class Part(Entry, frozen=True, kw_only=True):
+    """A word for an operand, or for an axis of operands."""
+
+    names: Annotated[tuple[Phrase, ...], SOME]  # ("sfa", "scale a")
+    means: Name  # "scale-a"
+    source: Source
+
+
+class Question(Entry, frozen=True, kw_only=True):
+    """The verb that answers a question, and the options that have what the question says."""
+
+    names: Annotated[tuple[Phrase, ...], Meta(min_length=1, description="words of which the question has one")]  # ("box", "expect")
+    beside: Annotated[tuple[Phrase, ...], Meta(description="words that it may have besides")] = ()  # ("bytes", "tile")
+    verb: Annotated[str, like(r"^[a-z-]+( [a-z-]+)*$", "a verb of the command")]  # "tma"
+    options: Annotated[  # {"box": "sizes", "type": "type"}
+        dict[Identifier, Literal["sizes", "rows", "cols", "type", "swizzle", "major", "family"]],
+        Meta(description="what each option takes of the question"),
+    ] = {}
+    needs: Annotated[tuple[Identifier, ...], Meta(description="options without which it is another question")] = ()  # ("box", "type")
+    takes: Annotated[
+        Literal["", "instruction", "product", "bits"],
+        Meta(description="what the other words are: nothing, an instruction, the fields of a product's descriptor, the bits of one"),
+    ] = ""
+    source: Source
+
+
 class Topic(Entry, frozen=True, kw_only=True):
     """A name of the field for something other than an instruction, with a sentence about it."""
 
-    names: Annotated[  # ("tl.dot", "tl.dot scaled")
-        tuple[Annotated[str, like(r"^[a-z0-9.]+( [a-z0-9.]+)*$", "words in small letters, with spaces between them")], ...], SOME
-    ]
+    names: Annotated[tuple[Phrase, ...], SOME]  # ("tl.dot", "tl.dot scaled")
     text: Text
     commands: Annotated[tuple[Annotated[str, like(r"^ptxmma .+$", "a command that says more")], ...], SOME]
     source: Source

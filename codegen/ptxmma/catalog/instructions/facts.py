@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ptxmma.catalog import requirements, roles
-from ptxmma.catalog.instructions.user_names import target_named, types_in_ptx
+from ptxmma.catalog.instructions.user_names import named_part, target_named, types_in_ptx
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.operands.metadata import Metadata
 from ptxmma.catalog.operands.operand_form import Missing, OperandForm
@@ -31,6 +31,8 @@ from ptxmma.model import (
 if TYPE_CHECKING:
     from ptxmma.catalog.evidence import Evidence
 
+#: Kinds of operands in registers whose names may be short.
+_SHORT = ("metadata", "scale-data")
 #: Hints with their values.
 Hints = tuple[tuple[Hint, str], ...]
 _Stated = TypeVar("_Stated", Semantics, Statement)
@@ -235,15 +237,16 @@ class Instruction:
     def operand(self, name: str) -> Operand:
         """The operand of that name, in upper or lower case, in the first form that has it; raises :class:`Missing` if none does.
 
-        For an operand in tensor memory the beginning of its name is enough, or its kind: ``"scale-A-tmem"`` is also ``"scale-a"``, and
-        ``"sp-meta-tmem"`` is ``"metadata"``.
+        For data in tensor memory, metadata and scale factors the beginning of the name is enough, or its kind: ``"scale-A-tmem"`` and
+        ``"scale-a-data"`` are ``"scale-a"``, ``"sp-meta-tmem"`` and ``"e"`` are ``"metadata"``.  Names of the field mean these:
+        ``"SFA"``, ``"accumulator"``.
         """
-        lower = name.lower()
+        lower = named_part(self.database.spec.operand_names, name)
         for operand in self.operands:
-            if operand.name.lower() == lower:
+            if operand.name.lower() in (name.lower(), lower):
                 return operand
-        tensors = {operand.name.lower(): operand for operand in reversed(self.operands) if operand.memory is not None}
-        alike = [operand for own, operand in tensors.items() if own.startswith(f"{lower}-") or operand.kind == f"tensor-{lower}"]
+        held = {each.name.lower(): each for each in reversed(self.operands) if each.memory is not None or each.kind in _SHORT}
+        alike = [operand for own, operand in held.items() if own.startswith(f"{lower}-") or operand.kind.removeprefix("tensor-") == lower]
         if len(alike) == 1:
             return alike[0]
         names = dict.fromkeys(operand.name for operand in self.operands)

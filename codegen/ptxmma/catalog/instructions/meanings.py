@@ -10,7 +10,7 @@ from ptxmma.model import Spec
 
 #: Marks of a whole statement of PTX, which is not made of words.
 _STATEMENT = re.compile(r"[\[\]{};%@]")
-_SEPARATORS = re.compile(r"[\s.,]+")
+_SEPARATORS = re.compile(r"[\s.,?]+")
 #: ``m = 64``, as programs write a size.
 _ASSIGNED = re.compile(r"\b([mnk]) ?= ?(?=\d)")
 _NAMESPACE = re.compile(r"^(\w+)::")

@@ -1,13 +1,13 @@
-"""The names that people give targets, element types and swizzles: products, architectures, compute capabilities, groups of types."""
+"""The names that people give targets, element types, swizzles and operands: products, groups of types, letters of CUTLASS."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ptxmma.arguments import one_of
 from ptxmma.catalog.instructions.meanings import single
-from ptxmma.model import Spec
+from ptxmma.model import Part, Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
 _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
@@ -71,12 +71,9 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     parts = [(gpu.target, name) for gpu, name, own in every if words < own]
     longer = [(gpu.target, name) for gpu, name, own in every if own < words and all(map(_IDLE.fullmatch, words - own))]
     family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
-    joined = [(gpu.target, name) for gpu, name, _ in every if _joined(text) in _runs(name)]
-    begun = [
-        (gpu.target, name)
-        for gpu, name, _ in every
-        if _joined(text).startswith(_joined(name)) and _IDLE.fullmatch(_joined(text)[len(_joined(name)) :])
-    ]
+    run = "".join(word for word in re.split(r"[\s_-]+", text) if word in words)
+    joined = [(gpu.target, name) for gpu, name, _ in every if run in _runs(name)]
+    begun = [(gpu.target, name) for gpu, name, _ in every if run.startswith(_joined(name)) and _IDLE.fullmatch(run[len(_joined(name)) :])]
     return _grouped(whole or family or parts or longer or joined or begun)
 
 
@@ -121,6 +118,12 @@ def types_named(spec: Spec, name: str) -> tuple[str, ...]:
     return tuple(kinds[name])
 
 
+def is_format(spec: Spec, name: str) -> bool:
+    """Return whether a name means a format whose blocks have a scale factor: ``nvfp4``."""
+    means = next((entry.means for entry in spec.words if name.lower() in entry.names), ())
+    return any(means) and all(meaning.startswith("kind::") for meaning in means)
+
+
 def type_named(spec: Spec, name: str) -> str:
     """The element type that a name prefers: ``"f16"`` for ``"half"``, ``"e4m3"`` for ``"fp8"``; a name of none as it is."""
     means = next(iter(single(spec, name)), "")
@@ -136,3 +139,9 @@ def swizzle_named(given: str | int) -> str:
     """The name of a swizzle or interleave mode as users write it: ``"128B"`` for ``128``, ``SW128`` and ``CU_TENSOR_MAP_SWIZZLE_128B``."""
     name = _MODE.sub("", str(given).upper())
     return f"{name}B" if name.isdigit() else name if name[:1].isdigit() else "none" if name in ("NONE", "INTER") else str(given)
+
+
+def named_part(parts: Sequence[Part], given: str) -> str:
+    """The operand or the axis that a name means, in small letters: ``"scale-a"`` for ``"SFA"``; another name as it is."""
+    name = " ".join(given.lower().replace("_", " ").replace(" of ", " ").split())
+    return next((part.means for part in parts if name in part.names), given.lower())

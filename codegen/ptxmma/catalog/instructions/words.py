@@ -65,7 +65,7 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
     which begins with a word that PTX does not have, is none.
     """
     words, spelling = words_of(text), "." in text and not re.search(r"\s", text)
-    if not 0 < len(words) <= MOST or text.startswith("."):
+    if not 0 < len(words) <= MOST or text.startswith(".") or max(map(len, words)) == 1:  # a letter names an operand
         return []
     known = names(catalog.database.spec)
     spelling = spelling and joined(known, words)[0] not in known
@@ -85,11 +85,6 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
 def vocabulary(spec: Spec) -> frozenset[str]:
     """The words of PTX that some instruction has."""
     return frozenset().union(*(_vocabulary(spec, entry) for entry in spec.instructions))
-
-
-def families_with(spec: Spec, word: str) -> list[str]:
-    """The families with an instruction that has a word."""
-    return list(dict.fromkeys(entry.family for entry in spec.instructions if word in _vocabulary(spec, entry)))
 
 
 def has_all(spec: Spec, words: Set[str]) -> bool:
@@ -334,5 +329,6 @@ FACTS: dict[str, Callable[[Instruction], str | int]] = {
     "opcode": lambda instruction: (instruction.variant.instruction.opcode or instruction.variant.instruction.name).count("."),
     "modifiers": lambda instruction: instruction.canonical.count("."),
     "shape": lambda instruction: instruction.variant.shape,
+    "depth": lambda instruction: -instruction.shape_sizes.get("k", 0),
     "types": lambda instruction: len({instruction.matrix_types.get(name) for name in "ab"}),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ptxmma.catalog import evidence
 from ptxmma.catalog.instructions import Catalog, Instruction
@@ -49,7 +49,7 @@ def named(catalog: Catalog, text: str) -> list[Instruction]:
     instruction = catalog.meaning(spelling_in(catalog, text)) or product_of_type(catalog, text)
     if instruction is not None:
         return [instruction]
-    for way in (_by_front, _by_identifier, _by_atom, _by_machine_code):
+    for way in (_by_front, _by_identifier, _by_atom, _beginning_machine_code):
         if instructions := list(way(catalog, text)):
             return instructions
     return []
@@ -129,16 +129,20 @@ def nearest_atoms(catalog: Catalog, text: str) -> dict[str, str]:
     return {atom: atoms[atom] for atom in difflib.get_close_matches(name, near, _NEAREST, 0)}
 
 
-def _by_machine_code(catalog: Catalog, text: str) -> Iterator[Instruction]:
-    """The instructions that became one machine instruction of this name on a chip: ``HMMA.16816.F32``, or all whose names begin so."""
-    name = text.strip()
-    if _MACHINE.fullmatch(name) is None:
-        return
+def by_machine_code(catalog: Catalog, text: str) -> list[Instruction]:
+    """The instructions that became one machine instruction of this name on a chip: ``HMMA.16816.F32``."""
+    return _emitted(catalog, lambda code: code == text) if _MACHINE.fullmatch(text) else []
+
+
+def _beginning_machine_code(catalog: Catalog, text: str) -> list[Instruction]:
+    """The instructions that became one machine instruction whose name begins so."""
+    return _emitted(catalog, lambda code: code.startswith(f"{text.strip()}.")) if _MACHINE.fullmatch(text.strip()) else []
+
+
+def _emitted(catalog: Catalog, fits: Callable[[str], bool]) -> list[Instruction]:
     rows = evidence.of(catalog.database).instructions.items()
-    emitted = [(canonical, code[2:]) for canonical, row in rows for ran in row.executed for code in ran.machine if code.startswith("1 ")]
-    whole = [canonical for canonical, code in emitted if code == name]
-    begun = [canonical for canonical, code in emitted if code.startswith(f"{name}.")]
-    yield from (known for canonical in dict.fromkeys(whole or begun) if (known := catalog.meaning(canonical)) is not None)
+    emitted = [name for name, row in rows if any(code[:2] == "1 " and fits(code[2:]) for ran in row.executed for code in ran.machine)]
+    return [known for canonical in emitted if (known := catalog.meaning(canonical)) is not None]
 
 
 def _with_name(catalog: Catalog, name: str) -> list[Instruction]:

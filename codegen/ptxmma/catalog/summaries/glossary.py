@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ptxmma.arguments import one_of
 from ptxmma.catalog.instructions import Catalog, words
 from ptxmma.catalog.instructions.meanings import single
+from ptxmma.catalog.summaries.listing import least_targets
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
 
 _PARTS = re.compile(r"[\w:]+")
@@ -46,9 +47,10 @@ def explanation(catalog: Catalog, text: str) -> Explanation | None:
 
 
 def _topic(catalog: Catalog, plain: str) -> Explanation | None:
-    """A topic of the spec, with or without a namespace before it: ``cute::Copy_Atom``."""
-    name = plain.rpartition("::")[2].replace("_", " ")
-    found = (topic for topic in catalog.database.spec.topics if name in topic.names)
+    """A topic of the spec, with or without namespaces before it: ``cute::Copy_Atom``, ``GMMA::Major::K``."""
+    parts = plain.replace("_", " ").replace("-", " ").split("::")
+    names = {" ".join(parts[first:]) for first in range(len(parts))}
+    found = (topic for topic in catalog.database.spec.topics if names & {*topic.names})
     return next((Explanation(topic.names[0], topic.text, {}, topic.commands) for topic in found), None)
 
 
@@ -80,14 +82,26 @@ def _type(catalog: Catalog, plain: str) -> Explanation | None:
     named = [entry for entry in spec.types.elements if entry.name in meant or (entry.tma or "").lower() == plain]
     if not named or len(named) < len(meant):
         return None
-    families = {entry.name: words.families_with(spec, entry.name) for entry in named}
-    facts = {f"operands of {name} have": [" ".join(own)] for name, own in families.items() if own}
+    families = {entry.name: _families(catalog, entry.name) for entry in named}
+    facts = {f"operands of {name} have": own for name, own in families.items() if own}
     return Explanation(
         named[0].name if len(named) == 1 else plain,
         "; ".join(map(_described, named)),
         facts,
         [f"ptxmma list --type {entry.name}" for entry in named],
     )
+
+
+def _families(catalog: Catalog, element: str) -> list[str]:
+    """The families with operands of a type, each after the targets that it needs: ``"sm_89+: mma mma.sp"``."""
+    accepted: dict[str, set[str]] = {}
+    for each in catalog.all():
+        if element in each.qualifiers.values() or element in words.types(each, "a", "b", "d"):
+            accepted.setdefault(each.family, set()).update(each.accepted_by())
+    targets: dict[str, list[str]] = {}
+    for family, names in accepted.items():
+        targets.setdefault(" ".join(least_targets(catalog.database.spec, names)), []).append(family)
+    return [f"{needed}: {' '.join(families)}" for needed, families in targets.items()]
 
 
 def _described(entry: ElementType) -> str:

@@ -91,7 +91,7 @@ def words(context: RuleContext) -> Iterator[Problem]:
             values = sorted({value for entry in having for value in qualifier_values(entry, preference.fact)})
             if values:
                 yield from context.known(preference.fact, filter(None, map(str, preference.first)), values, "preferences", index, "first")
-        counted = ("modifiers", "opcode", "types")
+        counted = ("modifiers", "opcode", "types", "depth")
         if not preference.first and preference.fact not in counted:
             text = f"{preference.fact} is no number: say first:, or prefer by {listed(counted)}"
             yield Problem(context.at("preferences", index, "fact"), text)
