@@ -83,20 +83,45 @@ def test_a_wait_for_a_later_phase_follows_another() -> None:
     assert rules(inits, *read, *fill) == []
 
 
-@pytest.mark.parametrize(("first", "found"), [("0", []), ("1", ["early-wait"])])
-def test_a_round_may_compute_the_parity_before_its_wait(first: str, found: list[str]) -> None:
-    """The index of a ring of two begins with -1, and each round takes the next one: what it writes counts in the next round."""
+@pytest.mark.parametrize(("first", "index", "found"), [(0, -1, []), (1, -1, ["early-wait"]), (1, 1, []), (0, 1, ["early-wait"])])
+def test_a_round_may_compute_the_parity_before_its_wait(first: int, index: int, found: list[str]) -> None:
+    """The index of a ring of two begins before 0, and each round takes the next one: what it writes counts in the next round.
+
+    An index that begins with 1 changes the parity in the first round, as Triton writes it.
+    """
     wait = "full: mbarrier.try_wait.parity.shared.b64 %p2, [%r14], %r16; @!%p2 bra full;"
     lines = (
         "mbarrier.init.shared.b64 [bars+16], 1; mbarrier.init.shared.b64 [bars+24], 1; bar.sync 0; setp.eq.u32 %p6, %r3, 0; @%p6 bra last;",
         _EXPECT.replace("[bars]", "[bars+16]") + _COPY.replace("[%r1]", "[bars+16]"),
-        f"mov.b32 %r20, {first}; mov.b32 %r10, -1; mov.b32 %r16, %r20; mov.b32 %r5, 0;",
+        f"mov.b32 %r20, {first}; mov.b32 %r10, {index}; mov.b32 %r16, %r20; mov.b32 %r5, 0;",
         "read: add.s32 %r11, %r10, 1; setp.gt.s32 %p4, %r11, 1; selp.b32 %r10, 0, %r11, %p4; selp.b32 %r12, 1, 0, %p4;",
         f"xor.b32 %r16, %r16, %r12; shl.b32 %r13, %r10, 3; add.s32 %r15, %r1, %r13; add.s32 %r14, %r15, 16; {wait} {_READ} bar.sync 0;",
         *(_EXPECT.replace("bars", "%r14"), _COPY.replace("[%r1]", "[%r14]")),
         "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; last:",
     )
     assert rules(*lines) == found
+
+
+@pytest.mark.parametrize(("parity", "found"), [("0", []), ("1", ["early-wait"])])
+def test_each_of_several_first_waits_may_be_early(parity: str, found: list[str]) -> None:
+    """Memory says which of two waits comes first: both are for the first phase."""
+    roles = "again: ld.shared.u32 %r20, [tile+64]; setp.eq.u32 %p4, %r20, 1; @%p4 bra one; setp.eq.u32 %p5, %r20, 2; @%p5 bra two; ret;"
+    waits = ("one:", poll("first", "bars", parity), _READ, "bra again; two:", poll("second", "bars", parity), _READ, "bra again;")
+    assert rules("@%p1 bra fill;", roles, *waits, "fill:", _EXPECT, _COPY) == found
+
+
+@pytest.mark.parametrize(("parities", "found"), [("01", []), ("10", ["early-wait"])])
+def test_phases_begin_again_where_a_round_initialises(parities: str, found: list[str]) -> None:
+    """The second wait of the round before does not make the first one a later one."""
+    fill = "@%p9 bra on{0};" + _EXPECT + _COPY + "on{0}:"
+    lines = (
+        "mov.u32 %r5, 0; again: setp.eq.u32 %p5, %r2, 0; @%p5 mbarrier.init.shared.b64 [bars], 1; bar.sync 0;",
+        *(fill.format(1), "setp.gt.u32 %p8, %r3, 9; @%p8 bra off;", poll("one", "bars", parities[0]), _READ, "off: bar.sync 0;"),
+        *(fill.format(2), poll("two", "bars", parities[1]), _READ, "bar.sync 0; @%p5 mbarrier.inval.shared.b64 [bars];"),
+        "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;",
+    )
+    head = "setp.ne.u32 %p9, %r2, 0; @%p9 bra free; mbarrier.inval.shared.b64 [bars]; free: bar.sync 0;"
+    assert rules(head, *lines) == found
 
 
 def test_the_finding_says_where_the_arrivals_are() -> None:

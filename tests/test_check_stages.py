@@ -102,6 +102,32 @@ def test_arrivals_of_several_rounds_may_complete_a_phase() -> None:
     assert ring("256", read=inner) == []
 
 
+_COUNTED = "setp.gt.u32 %p7, %r11, 7; @%p7 bra on;"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ("", "", ["wrong-arrival-count"]),
+        ("and.b32 %r9, %r2, 1; add.u32 %r11, %r11, %r9;", "", []),  # threads count differently
+        ("and.b32 %r9, %r2, 1; setp.eq.u32 %p4, %r9, 0; @%p4 add.u32 %r11, %r11, 1;", "", []),
+        ("and.b32 %r9, %r2, 1; setp.eq.u32 %p4, %r9, 0; @%p4 bra even; add.u32 %r11, %r11, 1; even: ", "", []),
+        ("", "ld.shared.u32 %r9, [tile+64]; setp.eq.u32 %p4, %r9, 0; @%p4 add.u32 %r11, %r11, 1;", []),
+    ],
+)
+def test_threads_that_count_alike_arrive_together(before: str, after: str, found: list[str]) -> None:
+    """A counter that changes is the same in all threads if all that come to a branch on it have come to what writes it."""
+    read = (before + _COUNTED, _ARRIVE, "on: add.u32 %r11, %r11, 1;" + after, _PARITY)
+    assert ring("4", read=read, others="mov.u32 %r11, 0;" + _OTHERS) == found
+
+
+@pytest.mark.parametrize("arrivals", ["127", "128"])
+def test_one_thread_may_arrive_for_others(arrivals: str) -> None:
+    arrive = "setp.eq.u32 %p4, %r2, 0; @%p4 " + _ARRIVE.replace("]", f"], {arrivals}")
+    fill = (_FREE.replace("%r6", "1"), _EXPECT, _COPY)
+    assert ring(read=(arrive, _PARITY), fill=fill) == ["unchanged-parity" if arrivals == "128" else "wrong-arrival-count"]
+
+
 @pytest.mark.parametrize("parity", ["0", "%r4"])
 def test_a_parity_that_never_changes_is_found(parity: str) -> None:
     assert ring(read=(_ARRIVE,), waited=parity) == ["unchanged-parity"]

@@ -125,14 +125,22 @@ def _unmatched(*words: bytes, other_than: bytes = b"\0", where: tuple[bytes, ...
 
 
 def _inverted(arrives: bytes) -> Callable[[Module], bytes | None]:
-    """The opposite parity in all waits for the mbarriers of one address: the first that an instruction names."""
+    """The opposite parity in all waits for the mbarriers of one address: the first that an instruction names.
+
+    A wait for the constant 0 for an arrival would end at once, not never.
+    """
 
     def opposite(operand: bytes, name: bytes) -> tuple[bytes, bytes]:
         if operand.isdigit():
             return b"", b"%d" % (operand == b"0")
         return b"xor.b32 %s, %s, 1; " % (name, operand), name
 
-    return lambda module: _with_operands(module, _waits(module, arrives), opposite)
+    def put(module: Module) -> bytes | None:
+        waits = _waits(module, arrives)
+        ends = arrives == _ARRIVES and any(use.operand == b"0" for use in waits)
+        return None if ends else _with_operands(module, waits, opposite)
+
+    return put
 
 
 def _fixed(arrives: bytes, parity: bytes) -> Callable[[Module], bytes | None]:
@@ -175,10 +183,11 @@ def _with_operands(module: Module, uses: Sequence[Use], change: Callable[[bytes,
     """
     text = module.text
     for use in uses[::-1]:
-        end = text.find(b";", use.offset)
-        operands, _, rest = text[use.offset : end].rpartition(b"]")
+        predicate = _PREDICATE.search(text[max(0, use.offset - 60) : use.offset])
+        begin, end = use.offset - len(predicate[0] if predicate else b""), text.find(b";", use.offset)
+        operands, _, rest = text[begin:end].rpartition(b"]")
         computed, operand = change(use.operand, _REGISTER % use.offset)
-        text = text[: use.offset] + computed + operands + b"]" + rest.replace(use.operand, operand, 1) + text[end:]
+        text = text[:begin] + computed + operands + b"]" + rest.replace(use.operand, operand, 1) + text[end:]
     begin = text.find(b"{", text.rfind(b".entry", 0, module.uses[0].offset)) + 1 if module.uses else 0
     return text[:begin] + b" .reg .b32 %%changed<%d>; " % len(text) + text[begin:] if text != module.text else None
 
@@ -271,6 +280,7 @@ _NOTED = ("bank-conflict", "unfinished-copy")
 #: A register for another operand of the instruction at a place.
 _REGISTER = b"%%changed%d"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")
+_ARRIVES = b"mbarrier.arrive"
 _WAITS = (b"mbarrier.try_wait", b"mbarrier.test_wait")
 FAULTS: Sequence[Fault] = (
     *(Fault(fault.name, fault.rule, _of_text(fault.put)) for fault in thread_faults.FAULTS),
@@ -279,12 +289,12 @@ FAULTS: Sequence[Fault] = (
     Fault("mbarrier.init once more after the next barrier", "initialised-twice", _again),
     Fault("no expect_tx", "unmatched-mbarrier", _expectations),
     Fault("no wait for the mbarriers at one address that count bytes", "unmatched-mbarrier", _unmatched(*_WAITS, where=_FILLS)),
-    Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS)),
+    Fault("no copy that the mbarriers of one address count", "unmatched-mbarrier", _unmatched(*_FILLS, other_than=b"bulk_group")),
     Fault("no arrival at one address", "unmatched-mbarrier", _unmatched(b"mbarrier.arrive", b"tcgen05.commit", other_than=b"expect_tx")),
     Fault("no mbarrier.init at one address", "unmatched-mbarrier", _initialisations),
-    Fault("the opposite parity at one address on which threads arrive", "endless-wait", _inverted(b"mbarrier.arrive")),
+    Fault("the opposite parity at one address on which threads arrive", "endless-wait", _inverted(_ARRIVES)),
     Fault("the opposite parity at one address that counts bytes", "early-wait", _inverted(b"complete_tx")),
-    Fault("one parity in a ring on which threads arrive", "unchanged-parity", _fixed(b"mbarrier.arrive", b"1")),
+    Fault("one parity in a ring on which threads arrive", "unchanged-parity", _fixed(_ARRIVES, b"1")),
     Fault("one parity in a ring that counts bytes", "unchanged-parity", _fixed(b"complete_tx", b"0")),
     Fault("one arrival more in mbarrier.init at one address", "wrong-arrival-count", _more),
     Fault("an arrival of one thread without its predicate", "wrong-arrival-count", _unpredicated),

@@ -111,21 +111,24 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, ex
         threads: the threads that execute each instruction.
         exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
-    opcode, operand = used.use.opcode, used.use.operand
-    mask = threads.get(used.use.offset)
-    if mask is None or used.place is None or _UNCOUNTED.match(opcode):
+    opcode, mask, times = used.use.opcode, threads.get(used.use.offset), times_of(barriers, used)
+    if mask is None or times is None or used.place is None or _UNCOUNTED.match(opcode):
         return None
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
-        return None
-    counted = operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode
-    times = barriers.addresses.of(operand if counted else b"1", used.use.offset)
-    if times.terms:
         return None
     if exist is not None:
         everyone = (1 << thread_values.WARP) - 1
         warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
         mask = max(mask & exist, everyone if everyone in warps else mask & -mask, key=int.bit_count)
-    return _Arrivals(mask, times.constant)
+    return _Arrivals(mask, times)
+
+
+def times_of(barriers: Mbarriers, used: Used) -> int | None:
+    """The arrivals of each thread that executes an instruction once; None where it is not known."""
+    opcode, operand = used.use.opcode, used.use.operand
+    counted = operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode
+    times = barriers.addresses.of(operand if counted else b"1", used.use.offset)
+    return None if times.terms else times.constant
 
 
 def _comes_once(barriers: Mbarriers, arrival: Used, place: Place) -> bool:

@@ -7,6 +7,7 @@ a block share counts only if no other thread can have changed it.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import re
@@ -18,7 +19,7 @@ from ptxmma.check.partial_barriers import apart
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
-from ptxmma.ptx.flow_events import Asynchronous, Event
+from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.natural_loops import natural_loops
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.post_dominators import next_on_every_way
@@ -242,7 +243,7 @@ class KernelPaths:
     @functools.cached_property
     def executed_together(self) -> list[Reached]:
         """The instructions of the words, with threads of a block that all come to them in some launch."""
-        return self.reached_together(self._masks.together)
+        return self.reached_together(self._together)
 
     @functools.cached_property
     def executed_by_warps(self) -> list[Reached]:
@@ -253,15 +254,75 @@ class KernelPaths:
         everyone = (1 << thread_values.threads_of(self._text)) - 1
         comes = {each.offset: each.threads & everyone for each in self.executed}
         meetings: dict[int, tuple[int, int]] = {}
-        for number, events in enumerate(self.instructions):
+        for number, events in enumerate(self.instructions if comes else ()):
             for event in events:
                 if not event.predicated and number not in meetings and _is_of_warp(event.opcode) and event.offset in comes:
                     meetings[number] = event.offset, _whole_warps(comes[event.offset])
-        return self.reached_together(self._masks.together, meetings) if meetings else self.executed_together
+        return self.reached_together(self._together, meetings) if meetings else self.executed_together
 
     @functools.cached_property
     def _masks(self) -> ThreadMasks:
         return self.registers.masks(thread_values.INDEX, thread_values.threads_of(self._text))
+
+    def _together(self, predicate: bytes) -> int:
+        """A mask of the threads in which a predicate holds in some launch, of threads that come to it together."""
+        return self._counted.together(predicate)
+
+    @functools.cached_property
+    def _counted(self) -> ThreadMasks:
+        """Masks for threads that come together, and see the same of a counter: of the number of a persistent kernel's tile.
+
+        First all registers that change count as such; then not the ones that branches say may differ.
+        """
+        readers: dict[bytes, set[int]] = {}  # the blocks at whose end a register decides
+        for number, block in enumerate(self.blocks):
+            predicate = block.branch.predicate if block.branch is not None else b""
+            for counter in self.registers.counters(predicate.lstrip(b"!")) if predicate else ():
+                readers.setdefault(counter, set()).add(number)
+        masks = self._masks
+        comes = self._entered(masks.threads, [-1] * len(self.blocks), {}, together=False) if readers else []
+        while readers:
+            masks = self.registers.masks(thread_values.INDEX, thread_values.threads_of(self._text), counters=frozenset(readers))
+            together = self._entered(masks.together, self._next_on_every_way, {}, together=True)
+            differing = [name for name, blocks in readers.items() if not self._is_alike(name, blocks, masks, comes, together)]
+            for name in differing:
+                del readers[name]
+            if not differing:
+                break
+        return masks if readers else self._masks
+
+    def _is_alike(self, name: bytes, readers: Set[int], masks: ThreadMasks, comes: Sequence[int], together: Sequence[int]) -> bool:
+        """Return whether a register is the same in all threads that come to some blocks: they all come to what writes it.
+
+        Args:
+            name: the register.
+            readers: the blocks.
+            masks: the masks of threads in which predicates hold.
+            comes: a mask of the threads that may come to each block.
+            together: a mask of threads that come to it together.
+        """
+        for *_, offset in self.registers.writes(name):
+            block, predicate = self.block_of(offset), predicate_before(self._text, offset)
+            sure = together[block] & masks.together(predicate)
+            if any(comes[reader] & ~sure for reader in readers) or any(each.may_be_skipped(offset) for each in self._stretches(block)):
+                return False
+            for loop in (each for each in self.loops if block in each and not readers <= each):
+                leaving = [(number, way) for number in loop for way in self.ways[number] if way.predicate and way.after not in loop]
+                if any((part := masks.together(way.predicate)) & comes[number] and comes[number] & ~part for number, way in leaving):
+                    return False
+        return True
+
+    def _stretches(self, number: int) -> Iterator[Stretch]:
+        """The other statements of a block than the ones that lifecycles name."""
+        return (each for each in self.blocks[number].events if isinstance(each, Stretch))
+
+    @functools.cached_property
+    def _begins(self) -> list[int]:
+        return [block.begin for block in self.blocks]
+
+    def block_of(self, place: int) -> int:
+        """The number of the block at a place in the text."""
+        return bisect.bisect(self._begins, place) - 1
 
     def reached(self, threads_of: Callable[[bytes], int]) -> list[Reached]:
         """The instructions of the words that can be reached, with the threads that may execute them; none where paths are not followed.
@@ -301,6 +362,20 @@ class KernelPaths:
         together: bool,
     ) -> list[Reached]:
         """The instructions, with the threads that come to them over branches, or to the block where all ways from an earlier one meet."""
+        entered = self._entered(threads_of, meeting, meetings, together=together)
+        found: list[Reached] = []
+        for number, events in enumerate(self.instructions):
+            place, met = meetings.get(number, (0, 0))
+            for event in events if entered[number] | met else ():
+                threads = entered[number] | (met if event.offset > place else 0)
+                predicate = predicate_before(self._text, event.offset) if event.predicated else b""
+                found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
+        return found
+
+    def _entered(
+        self, threads_of: Callable[[bytes], int], meeting: Sequence[int], meetings: Mapping[int, tuple[int, int]], *, together: bool
+    ) -> list[int]:
+        """The threads that come to each block."""
         entered = [0] * len(self.blocks)
         entered[0], waiting = ALL_THREADS, [0, *meetings]
         while waiting:
@@ -313,14 +388,7 @@ class KernelPaths:
                 if after >= 0 and threads & ~entered[after]:
                     entered[after] |= threads
                     waiting.append(after)
-        found: list[Reached] = []
-        for number, events in enumerate(self.instructions):
-            place, met = meetings.get(number, (0, 0))
-            for event in events if entered[number] | met else ():
-                threads = entered[number] | (met if event.offset > place else 0)
-                predicate = predicate_before(self._text, event.offset) if event.predicated else b""
-                found.append(Reached(event.offset, event.opcode, threads & threads_of(predicate)))
-        return found
+        return entered
 
     def _misuses_of(
         self, machine: _Machine, size: Callable[[int], int | None], capacity: int, objects: Mapping[int, Hashable]

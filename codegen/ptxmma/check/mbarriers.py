@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,7 +80,7 @@ class Mbarriers:
 
     def __init__(self, function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> None:
         self.function, self.paths, self.addresses, self.pairing = function, paths, addresses, pairing
-        self._begins = [block.begin for block in paths.blocks]
+        self.block_of = paths.block_of
         uses = [Used(use, self.block_of(use.offset)) for use in uses_of(function.text, words_of_phases(pairing), addresses)]
         self.made, self.arrivals, self.waits = (
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
@@ -94,10 +93,6 @@ class Mbarriers:
         """True if the arrivals can be counted: the kernel says how many threads it has, and no other thread block arrives."""
         text = self.function.text
         return thread_values.is_limited(text) and not any(word in text for word in UNCOUNTED)
-
-    def block_of(self, place: int) -> int:
-        """The number of the block at a place in the text."""
-        return bisect.bisect(self._begins, place) - 1
 
     @functools.cached_property
     def rounds(self) -> list[frozenset[int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.arrival_counts import most, too_few, too_many
+from ptxmma.check.arrival_counts import most, times_of, too_few, too_many
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
@@ -21,7 +21,7 @@ from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.check.counterparts import Use
     from ptxmma.check.mbarriers import Mbarriers
@@ -152,6 +152,7 @@ class _Phases:
 
     def early(self) -> Iterator[tuple[Used, str]]:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
+        found: dict[Used, str] = {}
         for offset, wait in sorted(self._waits.items()):
             place = wait.place
             if place is None or self.first.get(offset) != frozenset([1]):
@@ -164,16 +165,23 @@ class _Phases:
                 cause = "copies bring its bytes in phase 0; begin with parity 0"
             else:
                 continue
-            if not self._follows_another(wait, place):
+            found[wait] = cause
+        for wait, cause in found.items():
+            if not self._follows_another(wait, found):
                 yield wait, cause
 
-    def _follows_another(self, wait: Used, place: Place) -> bool:
-        """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait: it may be for a later phase."""
+    def _follows_another(self, wait: Used, early: Container[Used]) -> bool:
+        """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait, not at an early one.
+
+        Then it may be for a later phase, unless the mbarrier is initialised again.
+        """
         before = self._from(0, {wait.block})
+        made = {block for use, block in self._barriers.made if wait.place is not None and use.place == wait.place}
         return any(
-            other.block in before and wait.block in self._from(other.block, ())
+            other.block in before and wait.block in self._from(other.block, made)
             for offset, other in self._waits.items()
-            if (other.block != wait.block or offset < wait.use.offset) and (other.use.place is None or other.use.place.meets(place))
+            if (other.block != wait.block or offset < wait.use.offset) and wait.place is not None and other.may_be_of(wait.place)
+            if other not in early or other.place != wait.place
         )
 
     def _after(self, wait: Used) -> Collection[int]:
@@ -256,7 +264,8 @@ class _Phases:
         if arrival.block in turn:
             return True
         count = barriers.arrivals_of_a_phase(place) if barriers.round_of(arrival) else None
-        return count is not None and (count == 1 or barriers.most.get(arrival.use.offset, 0).bit_count() >= count)
+        threads, times = barriers.most.get(arrival.use.offset, 0).bit_count(), times_of(barriers, arrival)
+        return count is not None and (count == 1 or threads * (times or 1) >= count)
 
 
 def _firsts(found: Iterable[tuple[Used, str]]) -> Iterator[tuple[Used, str]]:

@@ -11,7 +11,8 @@ import collections
 import functools
 import itertools
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
@@ -87,7 +88,10 @@ class Progress:
         for name in predicates:
             self._is_told(name, telling, 0)
         told = (name for name, tells in telling.items() if tells)
-        self._numbers = _Numbers(self._sites_of({*_computed_from(registers, names), *told}), self.returns_to, waits)
+        entering: list[set[int]] = [set() for _ in blocks]
+        for number, after in ((number, way[0]) for number, each in enumerate(ways) for way in each if way[0] >= 0):
+            entering[after].add(number)
+        self._numbers = _Numbers(self._sites_of({*_computed_from(registers, names), *told}), self.returns_to, waits, entering)
         self.entered, self.elected = [0] * len(blocks), [0] * len(blocks)
         self.entered[0] = ALL_THREADS
         self.open: set[int] = set()
@@ -243,10 +247,13 @@ class _Numbers:
         sites: the instructions that write the registers to follow.
         returns_to: whether threads may come back to a block that they leave.
         waits: its waits: what they write is 1 only after they are open.
+        entering: the blocks from which each block is entered.
     """
 
-    def __init__(self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int]) -> None:
-        self._waits, self._returns_to = waits, returns_to
+    def __init__(
+        self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int], entering: Sequence[Set[int]]
+    ) -> None:
+        self._waits, self._returns_to, self._entering = waits, returns_to, entering
         self._sites = [*sites]
         self._writers: dict[bytes, list[_Site]] = {}
         for site in self._sites:
@@ -293,14 +300,22 @@ class _Numbers:
         return frozenset([number]) if number is not None else self._known.get(operand)
 
     def before(self, operand: bytes, block: int, at: int) -> Numbers:
-        """The numbers of an operand that an instruction in a block reads: if the block writes it before, what was written last."""
-        numbers = self.of(operand)
-        if numbers is None:
-            return None
-        same = [each for each in self._writers.get(operand, ()) if each.block == block and each.offset < at]
-        last = max((each.offset for each in same if each.sure), default=None)
-        written = self._written.get(operand, {})
-        return numbers if last is None else _NONE.union(*(written.get(each, _NONE) for each in same if each.offset >= last))
+        """The numbers of an operand that an instruction in a block reads: what was written last, if the one way to it writes it."""
+        numbers, writers = self.of(operand), self._writers.get(operand, ())
+        if numbers is None or len(writers) < 2:
+            return numbers
+        written, read = self._written[operand], _NONE
+        while True:
+            own = [each for each in writers if each.block == block]
+            same = [each for each in own if each.offset < at]
+            last = max((each.offset for each in same if each.sure), default=-1)
+            read = read.union(*(written.get(each, _NONE) for each in same if each.offset >= last))
+            before = self._entering[block] - {block}  # a block that repeats itself polls
+            if last >= 0:
+                return read
+            if len(before) != 1 or (own and block in self._entering[block]):
+                return numbers
+            (block,), at = before, sys.maxsize
 
     def _read(self, operand: bytes, site: _Site) -> Numbers:
         """The numbers of an operand that an instruction reads: not what comes after it in its block, unless a loop repeats that."""

@@ -11,7 +11,7 @@ import functools
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
@@ -204,7 +204,7 @@ class Predicates:
         self._text = text
         self._values: dict[bytes, Value] = {}
         self._written: dict[bytes, list[Write]] = {}
-        self._others: dict[tuple[bytes, int], ThreadMasks] = {}  # several rules ask for the same ones
+        self._others: dict[tuple[bytes, int, frozenset[bytes]], ThreadMasks] = {}  # several rules ask for the same ones
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
@@ -341,23 +341,38 @@ class Predicates:
             return (opcode == b"and.pred") == holds and any(self.is_elected(part, depth + 1) for part in parts)
         return holds and opcode.startswith(b"elect.")
 
-    def masks(self, register: bytes, count: int, differing: re.Pattern[bytes] = _THREAD) -> ThreadMasks:
+    def masks(
+        self, register: bytes, count: int, differing: re.Pattern[bytes] = _THREAD, counters: frozenset[bytes] = frozenset()
+    ) -> ThreadMasks:
         """Masks by a special register, with an elected thread.
 
         Args:
             register: the special register.
             count: the number of its values.
             differing: the special registers that differ between the threads, or thread blocks, that the masks have.
+            counters: registers that change, of which all threads that read them together see the same.
         """
-        if (register, count) not in self._others:
+        if (register, count, counters) not in self._others:
 
             def is_uniform(name: bytes) -> bool:
                 value = self.condition(name, 0).value
                 causes = value.causes - {_THREADS, _ELECTED} if differing is not _THREAD else value.causes
-                return value.polled or not (value.changes or causes & {_THREADS, _ELECTED, _MEMORY} or any(map(differing.match, causes)))
+                differs = causes & {_THREADS, _ELECTED, _MEMORY} or any(map(differing.match, causes))
+                return value.polled or not (differs or (value.changes and not counters.issuperset(self._changing(name))))
 
-            self._others[register, count] = ThreadMasks(self.writes, register, count, is_uniform)
-        return self._others[register, count]
+            like = self.masks(register, count) if counters else None
+            self._others[register, count, counters] = ThreadMasks(self.writes, register, count, is_uniform, like)
+        return self._others[register, count, counters]
+
+    def counters(self, name: bytes) -> Sequence[bytes]:
+        """The registers that change of which a predicate is computed; none if it is of memory or the thread, too."""
+        value = self.condition(name, 0).value
+        alike = value.changes and not value.polled and value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED))
+        return self._changing(name) if alike else ()
+
+    def _changing(self, name: bytes) -> Sequence[bytes]:
+        """The registers, of a register and all from which it is computed, that several instructions write."""
+        return [source for source in self.sources([name]) if len(self.writes(source)) > 1]
 
     def _value(self, name: bytes, depth: int) -> Value:
         value = self._values.get(name)

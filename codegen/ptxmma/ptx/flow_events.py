@@ -116,7 +116,7 @@ class Stretch:
     def _access(self, operands: bytes, start: int, scope: int, match: re.Match[bytes], followed: set[bytes]) -> Iterator[Event]:
         names = functools.partial(self._scopes.names, scope)
         offset = start + match.end()
-        predicated = match[1] is not None or self._may_be_skipped(offset)
+        predicated = match[1] is not None or self.may_be_skipped(offset)
         copy = _COPY.fullmatch(operands) if match[2].startswith(b"mov.") else None
         sources = _registers(copy[2]) if copy else []
         if copy and not followed.isdisjoint(sources):
@@ -126,7 +126,8 @@ class Stretch:
             written = names(words_of(first[0])) if first and not operands.startswith(b"[") else []
             yield Event("access", offset + words[0].start(), predicated, match[2], written, names([word[0] for word in words]))
 
-    def _may_be_skipped(self, place: int) -> bool:
+    def may_be_skipped(self, place: int) -> bool:
+        """Return whether a branch may skip the statement at a place."""
         before = bisect.bisect(self._skipped, (place,))
         return before > 0 and place < self._skipped[before - 1][1]
 

@@ -28,6 +28,7 @@ class ThreadMasks:
         count: its values are the numbers below this one, in as many threads or thread blocks.
         is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
             that ``elect.sync`` elects.
+        like: masks of the same function by the same register, of which the numbers are taken.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class ThreadMasks:
         register: bytes,
         count: int,
         is_uniform: Callable[[bytes], bool] | None = None,
+        like: ThreadMasks | None = None,
     ) -> None:
         self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
-        self._numbers: dict[bytes, list[int] | None] = {}
+        self._numbers: dict[bytes, list[int] | None] = {} if like is None else like._numbers
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
 
     def threads(self, predicate: bytes) -> int:
