@@ -354,6 +354,10 @@ def test_show_says_whether_a_target_accepts_it() -> None:
     assert "on sm_90a\n  accepted from PTX ISA 8.0 on\n" in CliRunner().invoke(main, ["show", spelling, "--target", "H100"]).stdout
     refused = CliRunner().invoke(main, ["show", spelling, "--target", "sm_75"]).stdout
     assert "on sm_75\n  sm_75 does not support it; supported: sm_80 from PTX ISA 7.0" in refused
+    said = json.loads(CliRunner().invoke(main, ["show", spelling, "--target", "H100", "--json"]).stdout)
+    assert said["on_target"] == {"target": "sm_90a", "ptx": "8.0", "text": "accepted from PTX ISA 8.0 on"}
+    counted = json.loads(CliRunner().invoke(main, ["show", "wgmma", "--target", "sm_120", "--json"]).stdout)
+    assert counted["on_target"] == {"target": "sm_120", "accepted": 0}
     family = CliRunner().invoke(main, ["show", "wgmma", "--target", "sm_120"]).stdout
     assert re.search(r"on sm_120\n  0 of \d{3} instructions accepted\n", family)
 

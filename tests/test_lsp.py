@@ -30,7 +30,9 @@ class Client:
 
     def __init__(self, folder: Path, *options: str, encodings: list[str] | None = None) -> None:
         command = [sys.executable, "-m", "ptxmma", "lsp", *options]
-        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.log = folder.with_suffix(".log")
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         self._watch = threading.Timer(_PATIENCE, self.process.kill)
         self._watch.start()
         self._number = 0
@@ -151,6 +153,14 @@ def test_findings_come_while_typing_and_the_newest_version_wins(client: Client) 
     client.tell("textDocument/didClose", {"textDocument": {"uri": client.uri("k.ptx")}})
     assert client.findings(client.uri("k.ptx"), None) == []
     assert client.end() == 0
+
+
+def test_hover_has_no_link_without_the_address_of_the_site(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    with client.process:
+        client.open("k.ptx", f"{_HEAD}{_MMA} {_OPERANDS};\n}}\n")
+        assert client.at("hover", "k.ptx", 7, 12)["contents"]["value"].endswith(f"ptxmma show {_MMA} --all\n```")
+        assert client.end() == 0
 
 
 def test_hover_shows_the_short_answer_and_the_page(client: Client) -> None:
@@ -318,6 +328,9 @@ def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tm
         client.write(header + b'\r\n\r\n{"jsonrpc": "2.0", "id": 99, "method": "shutdown"}')
     wrong = {"textDocument": {"uri": client.uri("k.ptx")}, "position": {"line": -1, "character": "x"}}
     assert client.ask("textDocument/hover", wrong)["error"]["code"] == -32602
+    log = client.log.read_text(encoding="utf-8")
+    assert "file:///etc/passwd is not open" in log
+    assert "Traceback" not in log
     client.tell("textDocument/didChange", {"textDocument": {"uri": "file:///x", "version": 2}, "contentChanges": [{"text": ""}]})
     client.tell("textDocument/didClose", {"textDocument": {"uri": "file:///x"}})
     client.open("k.rs", "fn main() {}")

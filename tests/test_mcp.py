@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ptxmma.cli import main
+from ptxmma.cli import VERBS, main
 from ptxmma.cli import mcp as served
 from test_questions import QUESTIONS
 
@@ -88,6 +88,13 @@ def test_questions_have_their_answers(tmp_path: Path) -> None:
         assert (refused, answer in text.splitlines()) == (False, True), words
 
 
+def test_plain_words_are_answered(tmp_path: Path) -> None:
+    ask = served.tools()["ask"]
+    asked = [(words, row) for words, row in QUESTIONS["commands"].items() if words.split()[0] not in VERBS and " -" not in words]
+    for words, row in asked[::3]:
+        assert row in " ".join(served.answer(ask, {"question": words}, tmp_path)[-1].split()), words
+
+
 def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "opened"
     folder.mkdir()
@@ -106,6 +113,10 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("check", {}, "give code, or file"),
         ("check", {"code": "", "file": "link.ptx"}, "give code, or file"),
         ("check", {"code": "x", "fix": True}, "unknown parameter 'fix'"),
+        ("check", {"text": "x"}, "unknown parameter 'text'; known: target, ptx"),
+        ("ask", {"question": "generate"}, "'generate' names no instruction"),
+        ("ask", {"question": "m16n8k16 --database=/etc/passwd"}, "names no instruction"),
+        ("ask", {}, "give question"),
         ("show", {"instruction": "m16n8k8 tf32", "database": "/etc/passwd"}, "unknown parameter 'database'"),
         ("show", {"instruction": {"a": 1}}, "must be a text"),
         ("show", {"instruction": "--help"}, "--help"),

@@ -229,7 +229,7 @@ def test_the_element_at_an_address() -> None:
 
 def test_only_the_conflicts() -> None:
     head, *rows = table(*_K128, "--conflicts")
-    assert head == ["access", "lanes", "bytes each", "accesses", "wavefronts", "least"]
+    assert head == ["access", "lanes", "bytes each", "accesses", "wavefronts", "minimum"]
     assert rows[0] == ["16 bytes of each of 32 lines, as ldmatrix and stmatrix", "32", "16", "16", "4", "4"]
     assert ask(*_K128, "--conflicts").startswith("access")
     assert "units" not in json.loads(ask(*_K128, "--conflicts", "--json"))

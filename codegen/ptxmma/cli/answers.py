@@ -40,10 +40,35 @@ else:
     AccessRecord, RowsRecord = _record(AccessPattern), _record(Rows)
 
 
-class Shown(Description):
-    """``show`` of an instruction."""
+class OnTarget(TypedDict):
+    """The first version in which a target accepts an instruction, ``""`` for none, and what it has instead."""
 
+    target: str
+    ptx: str
+    text: str
+
+
+class _Shown(Description):
     computes: str
+
+
+class Shown(_Shown, total=False):
+    """``show`` of an instruction; with ``--target`` also for that target."""
+
+    on_target: OnTarget
+
+
+class FamilyOnTarget(TypedDict):
+    """The number of instructions of a family that a target accepts."""
+
+    target: str
+    accepted: int
+
+
+class ShownFamily(FamilySummary, total=False):
+    """``show`` of a family; with ``--target`` also for that target."""
+
+    on_target: FamilyOnTarget
 
 
 class Resolved(TypedDict):
@@ -400,7 +425,7 @@ class Ring(TypedDict):
 #: The alternatives of each verb's JSON.
 ANSWERS: dict[str, tuple[Any, ...]] = {
     "list": (list[LineFacts],),
-    "show": (Shown, FamilySummary, list[FamilySummary]),
+    "show": (Shown, ShownFamily, list[FamilySummary]),
     "resolve": (Resolved,),
     "targets": (TargetSummary, list[ListedTarget]),
     "explain": (Explained, ExplainedSwizzle, ExplainedName),

@@ -65,7 +65,7 @@ def command(
 
     PATTERN is a part of the spelling, in which * is anything, or words: m16n8k16 bf16.  Filters combine: with --target and --ptx, the list
     has what that target accepts in that version.  The column ptx shows the first version that accepts the instruction on --target, or on
-    any target.  The column targets shows the least targets; a + means that all targets with the same features accept it too.  An
+    any target.  The column targets shows the oldest targets; a + means that all targets with the same features accept it too.  An
     instruction that is not documented is accepted by assemblers but missing in the manual.
 
     A grid leaves out what the spelling says, and the column documented if the manual has all of them.  The other formats have all columns.

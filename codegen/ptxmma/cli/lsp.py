@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -94,15 +95,15 @@ class Session:
         self._publish(uri, [])
 
     async def hover(self, request: types.HoverParams) -> types.Hover | None:
-        """The short answer about the instruction at a place, and the address of its page."""
+        """The short answer about the instruction at a place, and where the site has an address its page."""
         from lsprotocol import types
 
         document, line, column = self._place(request)
         found = await self._in_thread(lambda: self._answers.hover(document, line, column))
         if found is None:
             return None
-        link = f"[{found.page}]({self._site}/{found.page})" if self._site else f"`{found.page}`"
-        content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{found.answer}```\n\n{link}")
+        link = f"\n\n[{found.page}]({self._site}/{found.page})" if self._site else ""
+        content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{found.answer}```{link}")
         return types.Hover(content, self._range(document, found.line, found.column, found.length))
 
     async def completion(self, request: types.CompletionParams) -> types.CompletionList:
@@ -292,6 +293,21 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
 
     from ptxmma.cli.lsp_answers import Answers
     from ptxmma.release import __version__
+
+    class OneLine(logging.Formatter):
+        """Messages of one line, also about a wrong request, since the client is told; a fault of the server has its traceback."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            error = record.exc_info[1] if record.exc_info else None
+            if error is not None and record.module != "io_" and not isinstance(error, JsonRpcException | ValueError):
+                return super().format(record)  # module io_ has the errors of messages that cannot be read
+            lines = [record.getMessage(), *([str(error)] if error else [])]
+            return ": ".join(text.partition("\n")[0] for text in lines)
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(OneLine())
+    logging.getLogger("pygls").addHandler(handler)
 
     class Protocol(LanguageServerProtocol):
         """The protocol, in which a request with wrong parameters, or before ``initialize``, gets an answer, too."""

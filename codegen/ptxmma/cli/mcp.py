@@ -6,6 +6,7 @@ A tool is a verb: its parameters are the options of the verb, and its answer is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -31,6 +32,10 @@ Say how the registers of an operand become an operand of another instruction: wh
 do it.  The accumulator D of one product becomes A of the next, or what stmatrix or tcgen05.st stores.
 
 Example: {"instruction": "m16n8k16 f16", "operand": "d", "as": "m16n8k16 f16", "as_operand": "a"}"""
+_ASK = """\
+Answer a question in plain words: the thread of an element, the bytes of a tile, the targets of a type, a descriptor, an instruction.
+
+Examples: {"question": "which lane holds A[9][3] of m16n8k16 bf16"}, {"question": "bytes to expect for 128x64 bf16 tile"}"""
 #: Characters of an answer.
 _MOST_SAID = 40_000
 #: The first text that an agent reads.
@@ -84,15 +89,13 @@ class Tool(NamedTuple):
         """The arguments of the command for a request.
 
         Raises:
-            RefusedError: an unknown parameter, or a value other than a text, a number or a truth value.
+            RefusedError: a parameter that is needed is missing, or a value is no text, number or truth value.
         """
         if lacking := [name for name in self.needed if name not in given]:
             raise RefusedError(f"give {' and '.join(lacking)}")
         options, words = list[str](), list[str]()
         for name, value in given.items():
             parameter = self.parameters.get(name)
-            if parameter is None and name not in self._axes():
-                raise RefusedError(f"unknown parameter {name!r}; known: {', '.join([*self.parameters, *self._axes()])}")
             values = value if isinstance(value, list) else [value]
             if not all(isinstance(each, str | int | float) for each in values):
                 raise RefusedError(f"{name} must be a text, a number or a truth value")
@@ -138,6 +141,7 @@ def tools() -> dict[str, Tool]:
     asking = {name: each for name, each in places.items() if name not in converting}
     convert = {name: each for name, each in places.items() if name in converting or name in _CONVERTED or isinstance(each, SectionOption)}
     return {
+        "ask": Tool(["ask"], click.Command("ask"), {"question": click.Argument(["question"], required=True)}, ("question",), _ASK),
         **verbs,
         "layout": verbs["layout"]._replace(parameters=asking),
         "convert": Tool(["layout"], verbs["layout"].command, convert, needed=("instruction", "operand", "as"), text=_CONVERT),
@@ -174,13 +178,35 @@ def answer(tool: Tool, given: Mapping[str, Any], folder: Path) -> list[str]:
         RefusedError: the verb refuses the request, or the request leaves the folder or names too large a document.
     """
     given, source = dict(given), ""
-    if tool.arguments == ["check"]:
+    known = tool.schema()["properties"]
+    if unknown := [name for name in given if name not in known]:
+        raise RefusedError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
+    if tool.arguments == ["ask"]:
+        line = _question(tool.line(given)[-1])
+    elif tool.arguments == ["check"]:
         source, files = _document(given.pop("code", None), given.pop("file", None), folder)
         line = [*tool.line(given), *files]
     else:
         line = tool.line(given)
     output = printed(line, source)
     return [_shortened(text) for text in output if text] or ["no output\n"]
+
+
+def _question(text: str) -> list[str]:
+    """The arguments of the command that answers a question in words.
+
+    Raises:
+        RefusedError: no verb that this server offers answers it.
+    """
+    from ptxmma.cli.questions import answered
+
+    try:
+        line = [] if re.search(r"(^|\s)-", text) else answered(text.split())  # an option may name a file
+    except click.ClickException as error:
+        raise RefusedError(error.format_message()) from None
+    if not line or line[0] not in _VERBS:
+        raise RefusedError(f"{text!r} names no instruction, place, target, type or topic; name one, or call another tool")
+    return line
 
 
 def _shortened(said: str) -> str:
@@ -232,8 +258,8 @@ def _document(code: object, file: object, folder: Path) -> tuple[str, list[str]]
 def command(root: Path) -> None:
     """Serve the answers of the command to an agent, by the Model Context Protocol over standard input and output.
 
-    A tool is a verb: resolve, show, list, targets, explain, layout, trace, descriptor_decode and its like, smem, tma, ring, check; convert
-    is layout --as.  Reads nothing outside of --root, and writes nothing.
+    The tool ask takes plain words.  Other tools are verbs: resolve, show, list, targets, explain, layout, trace, descriptor_decode and its
+    like, smem, tma, ring, check; convert is layout --as.  Reads nothing outside of --root, and writes nothing.
 
     \b
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.catalog.summaries.description import ComparedLayout, CplusplusFacts, OperandFacts
     from ptxmma.catalog.summaries.listing import FamilySummary
-    from ptxmma.cli.answers import Shown
+    from ptxmma.cli.answers import OnTarget, Shown, ShownFamily
 
 #: So many lines of a block are shown in short, of an instruction and of a family.
 _FEW, _SOME = 2, 5
@@ -67,9 +67,11 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
         return
     instruction = resolved(find(spelling, database))
     try:
-        answer: Shown = {**describe(instruction), "computes": operation(instruction).statement(instruction)}
+        answer = cast("Shown", {**describe(instruction), "computes": operation(instruction).statement(instruction)})
     except ValueError as error:  # the evidence beside the database
         raise Failure(str(error)) from None
+    if asked:
+        answer["on_target"] = _on_target(instruction, asked)
     if as_json:
         emit(answer)
         return
@@ -77,7 +79,7 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
     numbered = elsewhere(catalog_of(database).database.spec)
     click.echo(f"{heading(answer['instruction'])}\n{answer['title']}\n{status} ({cited(answer['source'], numbered)})")
     if asked:
-        _blocks({f"on {asked}": [_on_target(instruction, asked)]}, numbered)
+        _blocks({f"on {asked}": [answer["on_target"]["text"]]}, numbered)
     evidence = {"evidence": _evidence(answer), f"errata of {answer['family']}": _errata(answer)}
     if every:
         _blocks(_everything(answer) | evidence | {"more": _questions(instruction, answer)}, numbered)
@@ -88,14 +90,14 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
         _blocks(_in_short(instruction, answer) | {"more": [f"ptxmma show {more[0]}", *more[1:]]}, numbered)
 
 
-def _on_target(instruction: Instruction, target: str) -> str:
+def _on_target(instruction: Instruction, target: str) -> OnTarget:
     """The first version in which a target accepts an instruction, or what it has instead."""
     if first := instruction.accepted_by().get(target):
-        return f"accepted from PTX ISA {first} on"
+        return {"target": target, "ptx": first, "text": f"accepted from PTX ISA {first} on"}
     from ptxmma.catalog.instructions import catalog
     from ptxmma.check.diagnosis import Diagnoses
 
-    return Diagnoses(catalog(instruction.database)).unsupported(instruction, target, "").message
+    return {"target": target, "ptx": "", "text": Diagnoses(catalog(instruction.database)).unsupported(instruction, target, "").message}
 
 
 def _in_short(instruction: Instruction, answer: Shown) -> dict[str, Sequence[str]]:
@@ -174,7 +176,9 @@ def _family(text: str, database: str | None, target: str | None, *, every: bool,
         return bool(beginning)
     listed = f"ptxmma list --family {name}" if name in families else f"ptxmma list {name}"
     refuse_product(f"name one of the family {name}: {listed}")
-    answer = summary(known, name)
+    answer = cast("ShownFamily", summary(known, name))
+    if target:
+        answer["on_target"] = {"target": target, "accepted": sum(target in member.accepted_by() for member in members_of(known, name))}
     if as_json:
         emit(answer)
         return True
@@ -183,8 +187,7 @@ def _family(text: str, database: str | None, target: str | None, *, every: bool,
     sources = cited(", ".join(answer["sources"]), elsewhere(known.database.spec))
     click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({sources})")
     if target:
-        accepted = sum(target in member.accepted_by() for member in members_of(known, name))
-        blocks({f"on {target}": [f"{accepted} of {answer['instructions']} instructions accepted"]})
+        blocks({f"on {target}": [f"{answer['on_target']['accepted']} of {answer['instructions']} instructions accepted"]})
     rows = [
         (" ".join(group["types"]), " ".join(group["shapes"]), f"PTX ISA {group['ptx']}", " ".join(group["targets"]))
         for group in answer["types"]

@@ -47,8 +47,8 @@ def command(
     """Show where a matrix lies in shared memory, and what accesses to it cost.
 
     The map has the address of every 16 bytes, which a swizzle moves together; a line is a row, or a column of an
-    MN-major matrix.  Below it are the wavefronts that the usual accesses of a warp need, the worst of each kind, and the least that as many
-    bytes can cost.
+    MN-major matrix.  Below it are the wavefronts that the usual accesses of a warp need, the worst of each kind, and the minimum for as
+    many bytes.
 
     \b
     Example:
@@ -179,7 +179,7 @@ def _costs(layout: Geometry, form: str, database: str | None, *, apart: bool) ->
     ]
     if apart:
         click.echo()
-    draw(Table(("access", "lanes", "bytes each", "accesses", "wavefronts", "least"), rows), form)
+    draw(Table(("access", "lanes", "bytes each", "accesses", "wavefronts", "minimum"), rows), form)
 
 
 def _picture(layout: Geometry, units: Units) -> str:
