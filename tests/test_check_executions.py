@@ -106,6 +106,9 @@ def test_both_thread_blocks_in_different_branches() -> None:
 
 _TMA = "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd1, {%r6}], [slot];"
 _BULK = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r7], [%rd2], 128, [slot];"
+_SELECTED = (
+    "mov.b32 %r9, 0; mov.b32 %r10, %r9; {{ .reg .b32 R; .reg .pred P; {}; @P mov.s32 %r10, 1; mov.s32 %r9, R; }} setp.eq.s32 %p1, %r10, 0;"
+)
 _LANE = "mad.lo.s32 %r7, %r1, 128, %r8;"
 
 
@@ -123,6 +126,14 @@ _LANE = "mad.lo.s32 %r7, %r1, 128, %r8;"
         (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", _TMA, "on:"), 1),
         (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.warp.sync -1;", _TMA, "on:"), 0),
         (("ld.shared.u32 %r5, [tile];", "setp.eq.u32 %p1, %r5, 2;", "@!%p1 bra on;", "bar.sync 0;", f"@%p1 {_TMA}", "on:"), 0),
+        # A copy under a predicate selects a number.
+        ((_SELECTED.format("elect.sync _|P, -1"), "@%p1 bra on;", _TMA, "on:"), 0),
+        ((_SELECTED.format("setp.eq.u32 P, 0, 0"), "@%p1 bra on;", _TMA, "on:"), 1),
+        # Lanes read one value from one address, and from one lane.
+        (("ld.shared.v2.b64 {%rd1, %rd2}, [tile+16];", _TMA), 1),
+        (("mad.lo.s32 %r7, %r1, 16, %r8; ld.shared.v2.b64 {%rd1, %rd2}, [%r7];", _TMA), 0),
+        (("shfl.sync.idx.b32 %r6, %r1, 0, 31, -1;", _TMA), 1),
+        (("shfl.sync.idx.b32 %r6, %r1, %r1, 31, -1;", _TMA), 0),
         ((_LANE, _BULK), 0),  # each lane copies a row of its own
         (("mov.u32 %r7, tile; ld.param.u64 %rd2, [count];", _BULK), 1),
         (

@@ -25,6 +25,7 @@ _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra poll
 _COUNT = "ld.param.u32 %r8, [count]; setp.eq.u32 %p2, %r8, 0;"
 _NEXT = "add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 4; @%p4 bra again;"
 _WARP = "mov.u32 %r9, %tid.x; shr.u32 %r10, %r9, 5; setp.ne.u32 %p3, %r10, 0;"
+_ODD = "and.b32 %r12, %r11, 1; setp.eq.u32 %p5, %r12, 0; @%p5 bra on;"
 _USE = "st.global.b32 [%rd2], %r2;"
 _FENCE = "fence.proxy.async.shared::cta;"
 
@@ -143,6 +144,11 @@ KERNELS = {
     ),
     "loaded before the product is waited for": Kernel(
         "untracked-product", (_ALLOC, _READ, _PRODUCT, _COMMIT, *_LOADED, _POLL, _FREE), (_ALLOC, _READ, *_COMPUTED, *_LOADED, _FREE)
+    ),
+    "products of a loop that nothing tracks": Kernel(
+        "untracked-product",
+        (_ALLOC, _READ, *_COMPUTED, "again:", _ODD, _PRODUCT, "on:", _NEXT, *_LOADED, _FREE),
+        (_ALLOC, _READ, *_COMPUTED, "again:", _ODD, _PRODUCT, _COMMIT, _POLL.replace("poll", "poll2"), "on:", _NEXT, *_LOADED, _FREE),
     ),
     "a wait for the product on one path": Kernel(
         "untracked-product",

@@ -12,6 +12,7 @@ _HEAD += ".reg .pred %p<2>; .reg .b32 %r<20>, %v<8>; .reg .b64 %rd<4>; .shared .
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;"
 _READ = "ld.shared.b32 %r0, [slot];"
 _LOAD = "tcgen05.ld.sync.aligned.32x32b.x4.b32 {%v0, %v1, %v2, %v3}, [%r1];"
+_RING = "mov.b32 %r2, 0; loop: shl.b32 %r4, %r2, {1}; {0} add.s32 %r3, %r2, 1; setp.eq.b32 %p1, %r3, 3; selp.b32 %r2, 0, %r3, %p1;"
 _F16 = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd0, %rd1, %r9, %p0;"
 
 
@@ -41,6 +42,10 @@ def bounds(*lines: str, kind: str = ".visible .entry") -> list[str]:
         ("shl.b32 %r2, %r5, 21; add.s32 %r3, %r0, %r2; add.s32 %r1, %r3, -4;", ""),
         ("shl.b32 %r2, %r5, 15; add.s32 %r3, %r0, %r2; add.s32 %r1, %r3, 64;", ""),  # a column, too
         ("mul.lo.s32 %r2, %r5, 32; add.s32 %r1, %r2, 500;", ""),
+        ("and.b32 %r2, %r5, 6291520; add.s32 %r3, %r2, %r0; add.s32 %r1, %r3, 64;", "64 to 67"),  # or more, for other warps
+        ("and.b32 %r2, %r5, 6291520; add.s32 %r3, %r2, %r0; add.s32 %r1, %r3, 32;", ""),
+        (_RING.format("add.s32 %r1, %r4, %r0;", 5), "64 to 67"),  # the stages begin at 0, 32 and 64
+        (_RING.format("add.s32 %r1, %r4, %r0;", 4), ""),
     ],
 )
 def test_distances_from_the_allocation(made: str, columns: str) -> None:
@@ -85,6 +90,8 @@ def test_the_result_of_a_product_has_n_columns() -> None:
         "columns 16 to 79 are not among the 64 columns that the kernel has allocated; use lower ones"
     ]
     assert bounds(_ALLOC, _READ, "add.s32 %r1, %r0, 63;", _F16) == []  # of any N
+    assert len(bounds(_ALLOC, _READ, "add.s32 %r1, %r0, 64;", _F16)) == 1
+    assert len(bounds(_ALLOC, _READ, "add.s32 %r1, %r0, 64;", _F16.replace("[%r1], %rd0", "[%r0], [%r1+8]"))) == 1  # A
 
 
 _FILL, _USE = (_F16.replace("f16 ", f"f16.collector::a::{what} ") for what in ("fill", "lastuse"))

@@ -30,6 +30,7 @@ _PARTS = "mov.u32 %r9, %tid.x; setp.gt.s32 %p3, %r9, 1023; setp.gt.s32 %p4, %r9,
 _TWICE = (_COUNT, _PARTS, "@%p3 bra on;", _COPY, "on: @%p4 bra next;", _NEXT, "next:", _COMMIT, "@%p3 bra all;", _COPY, "all:", _COMMIT)
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 %rd4, [bar];"
 _ELECT = "setp.lt.u32 %p4, %r9, 32; elect.sync %r10|%p6, -1; and.pred %p5, %p4, %p6;"
+_INVALIDATED = "@%p5 mbarrier.inval.shared.b64 [bar];"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p7, [bar], 0; @!%p7 bra poll;"
 _LOADED = "ld.global.u32 %r8, [%rd1]; setp.eq.u32 %p2, %r8, 0; and.b32 %r7, %r8, 1; setp.eq.u32 %p4, %r7, 0;"
 _ODD = "and.b32 %r7, %r8, 1; setp.eq.u32 %p4, %r7, 0;"
@@ -147,6 +148,11 @@ KERNELS = {
         "initialised-twice",
         (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0;", f"@!%p3 {_INIT}"),
         (_FIRST, f"@!%p3 {_INIT}", "bar.sync 0; @!%p3 mbarrier.inval.shared.b64 [bar];", f"@!%p3 {_INIT}"),
+    ),
+    "an mbarrier that an elected thread initialises twice, and invalidates at the end": (
+        "initialised-twice",
+        (_FIRST, _ELECT, f"@%p5 {_INIT}", "bar.sync 0;", f"@%p5 {_INIT}", "bar.sync 0;", _INVALIDATED, _INIT),
+        (_FIRST, _ELECT, f"@%p5 {_INIT}", "bar.sync 0;", _INVALIDATED, f"@%p5 {_INIT}"),
     ),
     "an mbarrier that each round of a loop initialises": (
         "initialised-twice",
@@ -304,6 +310,8 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (*_SENT, _READ_ALL, "st.global.b32 [%rd3], %r0;", "fence.acq_rel.gpu;"),  # it may tell of what it has stored
         (_ENTERED, _THERE),  # the kernel may run without clusters
         (_ENTERED, "cvta.shared.u64 %rd2, %rd3; st.b32 [%rd2], %r0;", _MET),  # a generic address is not what mapa made
+        # A flag says that the loop has gone round.
+        ("mov.pred %p4, -1; loop:", _STORE, "mov.pred %p4, 0;", _COUNT, "@%p2 bra loop; @%p4 bra on;", _FENCE, "on:", _OUT),
         (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "on:", _ODD, "@%p4 bra end;", _OUT, "end:"),  # 0 is not odd
         (_STORE, "mov.u32 %r9, %tid.x; max.u32 %r7, %r9, 2000; setp.ne.u32 %p3, %r7, 2000; @%p3 bra on;", _FENCE, "on:", _OUT),  # no thread
         (_MET, _ENTERED, _THERE, "st.release.cluster.shared::cluster.b32 [%r11], 1;"),  # the other block may wait for it

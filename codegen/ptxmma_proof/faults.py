@@ -71,18 +71,18 @@ class Row(NamedTuple):
 
 def run(catalog: Catalog, files: Iterable[Path]) -> list[Row]:
     """Put each kind of fault into each file."""
-    checker, noting = Checker(catalog.database, notes=False), Checker(catalog.database)
+    checker = Checker(catalog.database)
     opcodes = Opcodes(catalog.database.spec)
     pairing = next(each for protocol in catalog.database.spec.protocols for each in protocol.pairings)
     found, missed = Counter[Fault](), dict[Fault, list[str]]((fault, []) for fault in FAULTS)
     for file in files:
         module = _module(file.read_bytes(), opcodes, pairing)
-        before = {each.rule for each in noting.check(module.text)}
+        before = {each.rule for each in checker.check(module.text)}
         for fault in FAULTS:
             text = fault.put(module)
             if text is None or text == module.text or fault.rule in before:
                 continue
-            if any(each.rule == fault.rule for each in (noting if fault.rule in _NOTED else checker).check(text)):
+            if any(each.rule == fault.rule for each in checker.check(text)):
                 found[fault] += 1
             else:
                 missed[fault].append(file.name)
@@ -275,8 +275,6 @@ def _of_text(put: Callable[[bytes], bytes | None]) -> Callable[[Module], bytes |
     return lambda module: put(module.text)
 
 
-#: Rules whose findings are notes.
-_NOTED = ("bank-conflict", "unfinished-copy")
 #: A register for another operand of the instruction at a place.
 _REGISTER = b"%%changed%d"
 _FILLS = (b"cp.async.bulk", b"st.async", b"red.async")

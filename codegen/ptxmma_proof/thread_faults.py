@@ -11,7 +11,7 @@ _Put = Callable[[bytes], bytes | None]
 _ADDRESS = re.compile(rb"(\[\s*%[\w$]+)(?:\s*\+\s*(\d+))?\s*(?=[\],])")
 _ALIGNED = re.compile(rb"\b(?:wgmma|tcgen05|setmaxnreg)\.[\w.:]*aligned[\w.:]*[^;]*;")
 _PAIRED = re.compile(rb"\btcgen05\.alloc\.cta_group::2[^;]*;")
-_ELECT = re.compile(rb"elect\.sync\s+[\w$%]+\|(%?\w+)[^;]*;")
+_ELECT = re.compile(rb"elect\.sync\s+([\w$%]+)\|(%?\w+)[^;]*;")
 _NUMBER = re.compile(rb"(setmaxnreg\.(?:inc|dec)[\w.]*\s+)(\d+)")
 _THREADS = re.compile(rb"\.(?:req|max)ntid\s+(\d+)")
 _ROW = re.compile(rb"ldmatrix[^;]*\[\s*(%\w+)")
@@ -31,6 +31,14 @@ _RANKS = re.compile(rb"%(?:cluster_ctarank|(?:cluster_)?ctaid\.x)")
 _MET = re.compile(rb"(?:@\S+\s+)?\b(?:bar(?!\.warp)|barrier|mbarrier\.arrive)\.[^;]*;")
 _PRODUCT, _COMMIT = re.compile(rb"tcgen05\.mma[^;]*;"), re.compile(rb"(?:@\S+\s+)?tcgen05\.commit[^;]*;")
 _END = re.compile(rb"\Z")
+_BARRIER = re.compile(rb"\b(?:bar\.sync|barrier\.sync|barrier\.cta\.sync)[^;]*;")
+_PROXY_FENCE = re.compile(rb"(?:@\S+\s+)?fence\.proxy\.async(?!::generic)[^;]*;")
+_STORED, _SENT = re.compile(rb"stmatrix[^;]*;"), re.compile(rb"(?:@\S+\s+)?cp\.(?:reduce\.)?async\.bulk[^;]*bulk_group")
+_COLUMNS = re.compile(rb"(tcgen05\.(?:alloc|dealloc)[^;]*,\s*)(\d+)(?=\s*;)")
+_PUBLISH, _ACQUIRE = (
+    re.compile(rb"(?:@\S+\s+)?" + word + rb"[^;]*;")
+    for word in (rb"tensormap\.cp_fenceproxy", rb"fence\.proxy\.tensormap::generic\.acquire")
+)
 _COPIED = re.compile(rb"cp\.async\.wait_(?:group|all)[^;]*;")
 _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
 #: Bytes before an instruction in which its predicate is.
@@ -65,7 +73,11 @@ def _by_first(pattern: re.Pattern[bytes], register: bytes) -> _Put:
 
 def _all_elected(text: bytes) -> bytes | None:
     """Each ``elect.sync`` is a comparison that holds in all threads."""
-    return _ELECT.sub(rb"setp.eq.u32 \1, 0, 0;", text) if _ELECT.search(text) else None
+    if not _ELECT.search(text):
+        return None
+    return _ELECT.sub(
+        lambda match: (b"" if match[1] == b"_" else b"mov.b32 %b, 0; " % match[1]) + b"setp.eq.u32 %b, 0, 0;" % match[2], text
+    )
 
 
 def _moved(opcode: bytes, distance: int) -> _Put:
@@ -196,6 +208,41 @@ def _between(begin: re.Pattern[bytes], end: re.Pattern[bytes], gone: re.Pattern[
     return put
 
 
+def _unfenced(text: bytes) -> bytes | None:
+    """No fence between the proxies, in modules that compute with matrices."""
+    return _PROXY_FENCE.sub(b"", text) if b"mma" in text and _PROXY_FENCE.search(text) else None
+
+
+def _fenced_late(text: bytes) -> bytes | None:
+    """The last fence between the proxies between ``stmatrix`` and a bulk copy comes after the next barrier of the thread block."""
+    sent, stored = _SENT.search(text), _STORED.search(text)
+    if sent is None or stored is None:
+        return None
+    fence = next(reversed([*_PROXY_FENCE.finditer(text, stored.start(), sent.start())]), None)
+    barrier = _BARRIER.search(text, fence.end(), sent.start()) if fence else None
+    if fence is None or barrier is None:
+        return None
+    return text[: fence.start()] + text[fence.end() : barrier.end()] + b"\n" + fence[0] + text[barrier.end() :]
+
+
+def _without_last(pattern: re.Pattern[bytes]) -> _Put:
+    """The fault that the last instruction of a kind is missing, in kernels that change tensor maps, publish and acquire them."""
+
+    def put(text: bytes) -> bytes | None:
+        has = b"tensormap.replace" in text and _PUBLISH.search(text) and _ACQUIRE.search(text)
+        last = next(reversed([*pattern.finditer(text)]), None) if has else None
+        return text[: last.start()] + text[last.end() :] if last else None
+
+    return put
+
+
+def _halved(text: bytes) -> bytes | None:
+    """Half the columns in all that allocates and frees them, in kernels of which one instruction allocates."""
+    if len(_ALLOC.findall(text)) != 1:
+        return None
+    return _COLUMNS.sub(lambda match: match[1] + b"%d" % max(int(match[2]) // 2, 32), text)
+
+
 def _all_first(text: bytes) -> bytes | None:
     """Each thread block of a pair takes itself for the first, in kernels with products of pairs."""
     return _RANKS.sub(b"0", text) if b"tcgen05.mma.cta_group::2" in text else None
@@ -234,5 +281,10 @@ FAULTS: Sequence[TextFault] = (
     TextFault("no tcgen05.commit after the last product", "untracked-product", _between(_PRODUCT, _END, _COMMIT)),
     TextFault("no wgmma.wait_group", "refilled-stage", _replaced(rb"wgmma\.wait_group[^;]*;", b"")),
     TextFault("no barrier after the first wait for cp.async", "unwaited-copy", _without_barriers),
+    TextFault("no fence.proxy.async", "missing-proxy-fence", _unfenced),
+    TextFault("fence.proxy.async after the barrier between stmatrix and a bulk copy", "missing-proxy-fence", _fenced_late),
+    TextFault("a tensor map is not published", "stale-tensor-map", _without_last(_PUBLISH)),
+    TextFault("a tensor map is not acquired", "stale-tensor-map", _without_last(_ACQUIRE)),
+    TextFault("half the columns of tensor memory", "tensor-memory-bounds", _halved),
     TextFault("every thread block takes itself for the first of the cluster", "repeated-issue", _all_first),
 )

@@ -402,13 +402,33 @@ class KernelPaths:
         for steps in self._steps(machine, objects):
             if _may_go_wrong(machine, steps, self._takers, self.registers.threads):
                 ways = _deciding(steps, self.ways, self._rank)
-                found += _Walk(machine, steps, ways, self.registers, size, capacity, self._by_several).misuses()
+                found += _Walk(machine, steps, ways, self.registers, size, capacity, self).misuses()
         return found
 
-    def _by_several(self, at: Happening) -> bool:
+    def by_several(self, at: Happening) -> bool:
         """Return whether several threads come together to an instruction, in some launch."""
         together = (each.threads for each in self.executed_together if each.offset == at.offset)
         return ALIGNED in at.opcode or any(threads & (threads - 1) for threads in together)
+
+    def meeting_after(self, place: int) -> tuple[int, int]:
+        """The first barrier of the whole block that every way from a place leads to and the thread has not executed: its block and place.
+
+        No other thread can be beyond it before the thread at the place comes to it.  Without one, -1 and -1.
+        """
+        number = first = bisect.bisect([block.begin for block in self.blocks], place) - 1
+        while number >= 0:
+            if not any(first in loop and number in loop for loop in self.loops):
+                meetings = (each.offset for each in self.instructions[number] if self._is_meeting(each))
+                found = next((offset for offset in meetings if offset > place or number != first), -1)
+                if found >= 0:
+                    return number, found
+            number = self._next_on_every_way[number]
+        return -1, -1
+
+    def _is_meeting(self, event: Event) -> bool:
+        """Return whether an instruction is a barrier for which all threads of the block wait: it names no number of threads."""
+        written = self._text[event.offset : self._text.find(b";", event.offset)]
+        return not event.predicated and event.opcode.startswith((b"bar.sync", b"barrier.sync", b"barrier.cta.sync")) and b"," not in written
 
     def _steps(self, machine: _Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[_Step]]]:
         """The instructions of each block that concern a lifecycle, for each of its objects."""
@@ -579,7 +599,7 @@ class _Walk:
         predicates: the kernel's predicates.
         size: the size of the object that the instruction at a place makes or ends.
         capacity: the sum of the sizes of the objects that fit.
-        by_several: whether several threads execute an instruction.
+        paths: the paths through the kernel.
     """
 
     def __init__(
@@ -590,10 +610,10 @@ class _Walk:
         predicates: Predicates,
         size: Callable[[int], int | None],
         capacity: int,
-        by_several: Callable[[Happening], bool],
+        paths: KernelPaths,
     ) -> None:
         self._machine, self._steps, self._ways, self._predicates = machine, steps, ways, predicates
-        self._size, self._capacity, self._by_several = size, capacity, by_several
+        self._size, self._capacity, self._paths = size, capacity, paths
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
@@ -618,8 +638,12 @@ class _Walk:
                             waiting.append((after, left))
                             if len(seen[after]) > _MOST_PATHS:
                                 raise NotFollowedError
-        always = {key: misuse for key, misuse, threads in reversed(self._doubtful) if threads & ~self._right.get(key, 0)}
-        return [*(always | self._found).values()]
+        doubtful = (
+            (key, misuse)
+            for key, misuse, threads in reversed(self._doubtful)
+            if threads & ~self._right.get(key, 0) or not self._may_come_right(misuse)
+        )
+        return [*(dict(doubtful) | self._found).values()]
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
         """The paths after the instructions of a block: under a predicate, one is executed or not."""
@@ -684,7 +708,7 @@ class _Walk:
 
     def _counts(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Return whether the conditions under which a transition is wrong hold on a path."""
-        if transition.several and not self._by_several(path.since[-1]):
+        if transition.several and not self._paths.by_several(path.since[-1]):
             return False
         return not transition.full or self._is_full(path, at)
 
@@ -703,6 +727,34 @@ class _Walk:
         else:
             self._doubtful.append((key, fault, common(path.conditions)))
         return True
+
+    def _may_come_right(self, misuse: Misuse) -> bool:
+        """Return whether any way from the instruction that led to a state to the one that is wrong in it leads to another state between."""
+        since, states, threads_of = misuse.since[-1:], misuse.wrong.states, self._predicates.threads
+        if self._machine.life.shared or not since:
+            return True
+        begins = ((number, place) for number, steps in enumerate(self._steps) for place, step in enumerate(steps) if step.at == since[0])
+        waiting = [(number, place + 1, threads_of(self._steps[number][place].predicate), False) for number, place in begins]
+        entered: dict[tuple[int, bool], int] = {}
+        while waiting:
+            number, first, threads, left = waiting.pop()
+            for place, (at, predicate) in enumerate(self._steps[number][first:], first):
+                done = threads & threads_of(predicate)
+                if done and left and at == misuse.at:
+                    return True
+                if not left and any(each.to not in ("", *states) for state in states for each in self._machine.made(state, at.opcode)):
+                    waiting.append((number, place + 1, done, True))
+                    threads &= threads_of(opposite(predicate)) if predicate else 0
+                elif at in (since[0], misuse.at):
+                    threads &= threads_of(opposite(predicate)) if predicate else 0
+            for after, predicate, _ in self._ways[number]:
+                going = threads & threads_of(predicate)
+                if going and left and after < 0 and misuse.at.opcode == EXIT:
+                    return True
+                if after >= 0 and going & ~entered.get((after, left), 0):
+                    entered[after, left] = entered.get((after, left), 0) | going
+                    waiting.append((after, 0, going, left))
+        return False
 
     def _less(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
         """The objects that are left after an instruction that ends one: one of its size, or else the last."""
@@ -724,16 +776,19 @@ class _Walk:
 
     def _reachable(self, conditions: Sequence[Condition], at: Happening) -> Iterator[Happening]:
         """The instructions to which any thread can come, not through an instruction, under conditions that all threads share."""
+        meeting, barrier = self._paths.meeting_after(at.offset)
         entered, waiting = {0: ALL_THREADS}, [0]
         while waiting:
             number = waiting.pop()
             threads = entered[number]
             for other, predicate in self._steps[number]:
+                if number == meeting and other.offset > barrier:
+                    break
                 if threads & self._predicates.threads(predicate):
                     yield other
                 if other == at:
                     threads &= self._predicates.threads(opposite(predicate)) if predicate else 0
-            for after, predicate, offset in self._ways[number]:
+            for after, predicate, offset in self._paths.ways[number] if number != meeting else ():
                 going = threads & self._predicates.threads(predicate)
                 if predicate and contradicts(conditions, self._predicates.condition(predicate, offset)):
                     continue

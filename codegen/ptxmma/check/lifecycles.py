@@ -71,6 +71,7 @@ def of_kernel(
     statements: Sequence[Statement],
     size: Callable[[Statement], int | None],
     capacity: int,
+    column: Callable[[bytes], int | None],
 ) -> Iterator[Misuse]:
     """The instructions of a kernel at a wrong time; none in a kernel that cannot be followed.
 
@@ -81,11 +82,12 @@ def of_kernel(
         statements: the instructions of the kernel.
         size: the size of the object that an instruction makes or ends; None where it is not known.
         capacity: the sum of the sizes of the objects that fit.
+        column: the first column of the cells at an address; None where it is not known.
     """
     at = {each.start: each for each in statements}
     misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
     for each in misuses:
-        if each.at.opcode == EXIT or (not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at)):
+        if each.at.opcode == EXIT or (not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at, column)):
             yield each
 
 
@@ -109,8 +111,8 @@ def _is_read(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -
     return not {*loaded}.isdisjoint(words_of(text[before.end : misuse.at.offset]))
 
 
-def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -> bool:
-    """Return whether two accesses that must be of the same cells have one base register, which nothing writes between them.
+def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Statement], column: Callable[[bytes], int | None]) -> bool:
+    """Return whether two accesses that must be of the same cells have one column, or base register, which nothing writes between them.
 
     The access before a commit is the one that it follows in the text.
     """
@@ -120,6 +122,9 @@ def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Stat
     if "committed" in misuse.wrong.states:
         place = max((other for other in statements if other < place), default=place)
     earlier, base = statements[place], _base(later)
+    first = column(_address(later))
+    if first is not None and first == column(_address(earlier)):
+        return True
     if earlier.start > later.start or not base or base != _base(earlier):
         return False
     return re.search(_WRITTEN % re.escape(base), text[earlier.end : later.start]) is None
@@ -137,10 +142,15 @@ def _that_may_meet(lifecycles: Sequence[Lifecycle], statements: Sequence[Stateme
     return [msgspec.structs.replace(life, transitions=transitions) for life, transitions in kept]
 
 
+def _address(statement: Statement) -> bytes:
+    """The first address among the operands of a statement; empty without one."""
+    return next((operand for operand in statement.operands if operand.startswith(b"[")), b"")
+
+
 def _base(statement: Statement) -> bytes:
     """The register or variable of the first address among the operands of a statement."""
-    matches = (_BASE.match(operand) for operand in statement.operands)
-    return next((match[1] for match in matches if match), b"")
+    match = _BASE.match(_address(statement))
+    return match[1] if match else b""
 
 
 def remarks(function: Function, misuses: Iterable[Misuse]) -> Iterator[tuple[Remark, bytes]]:

@@ -83,7 +83,7 @@ class Proxies:
         if not stores or function.calls_others:
             return
         stored = min(stores, key=lambda match: match.start())
-        out = _BULK_OUT.search(text, stored.end())
+        out = _BULK_OUT.search(text, stored.end()) or _BULK_OUT.search(text)  # the warp that copies may come first in the text
         issues = (text.find(opcode + b".", stored.end()) for opcode in readers)
         issue = min((place for place in issues if place >= 0), default=-1)
         if issue >= 0 and not _BULK_IN.search(text):

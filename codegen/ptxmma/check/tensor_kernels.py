@@ -158,13 +158,19 @@ class TensorKernels:
             unordered = [*self._unordered(function, statements, loaded)]
         yield from (*unwaited, *unordered)
         # A step that the kernel lacks is reported once.
-        untracked = (*self._products, *self._opcode(_COMMIT)) if unordered else ()
+        untracked = (*self._products, *self._opcode(_COMMIT)) if any(each.rule == "untracked-product" for each, _ in unordered) else ()
         lacking = (*(self._loads if unwaited else ()), *untracked)
         freed = self._has(_FREE, text)
         wrong: dict[tuple[int, str], Misuse] = {}
+        begun = set[tuple[int, str]]()  # what is wrong before the end is not reported at the end again
         for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
             at_exit = misuse.at.opcode == EXIT
             if not misuse.since[-1].opcode.startswith(untracked if at_exit else lacking) and (freed or not at_exit):
+                cause = misuse.since[-1].offset, misuse.wrong.rule
+                if not at_exit:
+                    begun.add(cause)
+                elif cause in begun:
+                    continue
                 wrong.setdefault((misuse.at.offset, misuse.wrong.rule), misuse)
         yield from lifecycles.remarks(function, wrong.values())
 
@@ -182,8 +188,13 @@ class TensorKernels:
                 count = tensor_memory.count_of(self._catalog, known, statement)
                 return count.columns if count is not None else None
 
+            def column(operand: bytes) -> int | None:
+                address = addresses.of(operand, exact=True)
+                return address[0] % (1 << tensor_memory.COLUMN_BITS) if address is not None else None
+
+            addresses = tensor_memory.TensorAddresses(function, known, statements)
             followed = [life for life in protocol.lifecycles if not life.alone]
-            return lifecycles.of_kernel(function, paths, followed, statements, size, columns)
+            return lifecycles.of_kernel(function, paths, followed, statements, size, columns, column)
 
         yield from bits.doubts(misuses)
 

@@ -14,6 +14,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import constants
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
+from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.model import Space, Step
-    from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.known_bits import KnownBits, RegisterBits
     from ptxmma.ptx.statements import Function, Statement
 
@@ -52,7 +52,9 @@ _MOVED = re.compile(rb"(?:mov\.[bus]|add\.[us])32|ld(?:\.\w+)*\.shared[\w.:]*")
 #: Instructions between an address and the one that it is made of.
 _DEEPEST = 64
 #: The bits of an address that have the column; the lane is above them.
-_COLUMN_BITS = 16
+COLUMN_BITS = 16
+#: The start of the kinds of operands that are addresses in tensor memory.
+_TENSOR = "tensor-"
 
 
 class _Access(NamedTuple):
@@ -64,20 +66,25 @@ class _Access(NamedTuple):
     source: str
 
 
-class _Addresses:
+class TensorAddresses:
     """The addresses of a kernel: constants, and distances from what it loads from shared memory.
 
     Args:
-        registers: the kernel's registers.
+        function: the kernel.
         known: the bits of its registers.
-        reading: the opcodes of instructions that read their first operand.
+        statements: the instructions of the kernel.
     """
 
-    def __init__(self, registers: Predicates, known: KnownBits, reading: tuple[bytes, ...]) -> None:
-        self._registers, self._known, self._reading = registers, known, reading
+    def __init__(self, function: Function, known: KnownBits, statements: Sequence[Statement]) -> None:
+        self._function, self._known = function, known
+        #: The opcodes of instructions that read their first operand.
+        self._reading = tuple({each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))})
 
-    def of(self, operand: bytes) -> tuple[int, bool] | None:
-        """The number of an address, and whether it counts from an allocation; None where it is not known."""
+    def of(self, operand: bytes, *, exact: bool = False) -> tuple[int, bool] | None:
+        """The number of an address, and whether it counts from an allocation; None where it is not known.
+
+        Of numbers that are not known, the smallest counts, and of an index that goes round in a ring, the last; unless it is to be exact.
+        """
         match = _ADDRESS.fullmatch(operand)
         offset = integer(match[2]) if match and match[2] else 0
         if match is None or offset is None:
@@ -85,36 +92,51 @@ class _Addresses:
         bits = self._known.of(match[1]).within(32)
         if not bits.unknown:
             return bits.value + offset, False
-        distance = self._distance(match[1])
+        distance = self._distance(match[1], exact)
         return None if distance is None else (distance + offset, True)
 
-    def _distance(self, name: bytes) -> int | None:
+    def _distance(self, name: bytes, exact: bool) -> int | None:
         """The sum of what is added to an address that is loaded: without the lane, if a register that is added has it."""
-        distance, has_lane = 0, False
+        registers, distance, has_lane = self._function.predicates, 0, False
         for _ in range(_DEEPEST):
-            writes = self._registers.writes(name)
-            moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not self._registers.is_of_list(write)]
+            writes = registers.writes(name)
+            moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not registers.is_of_list(write)]
             if len(moves) != 1 or sum(not opcode.startswith(self._reading) for opcode in self._known.writers(name)) > 1:
                 return None
-            opcode, _, rest, _ = moves[0]
+            opcode, _, rest, place = moves[0]
             if opcode.startswith(b"ld"):
                 if not has_lane:
                     return distance
-                column = distance % (1 << _COLUMN_BITS)
-                return column if not column >> (_COLUMN_BITS - 1) else None
-            operands = [operand.strip() for operand in rest.split(b",")]
-            name, *added = [each for each in operands if not self._is_lane(each)] or operands
-            has_lane = has_lane or len(added) < len(operands) - 1
-            numbers = [integer(operand) for operand in added]
-            if None in numbers:
+                column = distance % (1 << COLUMN_BITS)
+                return column if not column >> (COLUMN_BITS - 1) else None
+            added = {operand.strip(): self._added(operand.strip(), place, exact) for operand in rest.split(b",")}
+            bases = [operand for operand, columns in added.items() if columns is None] or [*added][:1]
+            if len(bases) > 1:
                 return None
-            distance += sum(number for number in numbers if number is not None)
+            (name,) = bases
+            has_lane = has_lane or any(operand != name and integer(operand) is None for operand in added)
+            distance += sum(columns or 0 for operand, columns in added.items() if operand != name)
         return None
 
-    def _is_lane(self, operand: bytes) -> bool:
-        """Return whether a register has no bits of a column, such as the number of a warp, shifted to the lanes."""
-        bits = self._known.of(operand).within(_COLUMN_BITS)
-        return integer(operand) is None and not bits.value | bits.unknown
+    def _added(self, operand: bytes, place: int, exact: bool) -> int | None:
+        """The columns that an operand adds, whatever the lane is; None if it may be any number."""
+        number = integer(operand)
+        if number is not None:
+            return number
+        bits = self._known.of(operand).within(COLUMN_BITS)
+        if not (bits.value | bits.unknown) >> (COLUMN_BITS - 1) and not (exact and bits.unknown):
+            return bits.value
+        if exact:
+            return None
+        total = self._sums.of(operand, place)
+        counts = [(times, self._sums.values(index)) for index, times in total.terms.items()]
+        if not all(times > 0 and values for times, values in counts):
+            return None
+        return total.constant + sum(times * (values - 1) for times, values in counts)
+
+    @functools.cached_property
+    def _sums(self) -> Addresses:
+        return Addresses(self._function.text, self._function.predicates)
 
 
 def bounds_of_kernel(
@@ -137,7 +159,7 @@ def bounds_of_kernel(
         target: the target that it is for; empty where that is not known.
         product_of: the product that an instruction makes of its descriptor; None where it is not known.
     """
-    doubts = functools.partial(_doubts, catalog, function.predicates, allocating, statements, target, product_of)
+    doubts = functools.partial(_doubts, catalog, function, allocating, statements, target, product_of)
     for statement, access, text in bits.doubts(doubts):
         message = f"{text} (PTX ISA {access.source})"
         yield Remark(function.operand(statement, access.place), "warning", "tensor-memory-bounds", message), statement.opcode
@@ -145,15 +167,14 @@ def bounds_of_kernel(
 
 def _doubts(
     catalog: Catalog,
-    registers: Predicates,
+    function: Function,
     allocating: Step,
     statements: Sequence[Statement],
     target: str,
     product_of: Callable[[Statement, KnownBits, str], Instruction | None],
     known: KnownBits,
 ) -> Iterator[tuple[Statement, _Access, str]]:
-    reading = {each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))}
-    addresses = _Addresses(registers, known, tuple(reading))
+    addresses = TensorAddresses(function, known, statements)
     allocated = _allocated(catalog, known, allocating, statements)
     for statement in statements:
         if statement.broken is not None:
@@ -172,11 +193,8 @@ def _doubts(
             limit = min(allocated, most) if relative and allocated else most
             what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
             if column + access.columns > limit:
-                yield (
-                    statement,
-                    access,
-                    f"columns {column} to {column + access.columns - 1} are not among {what}; use lower ones",
-                )
+                columns = f"columns {column} to {column + access.columns - 1} are" if access.columns > 1 else f"column {column} is"
+                yield statement, access, f"{columns} not among {what}; use lower ones"
             elif lane + access.lanes > lanes:
                 yield (
                     statement,
@@ -210,9 +228,10 @@ def _allocated(catalog: Catalog, known: KnownBits, allocating: Step, statements:
 
 
 def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Access]:
-    """The parts of tensor memory that an instruction takes, as far as their sizes are known."""
-    form = next((form for form in instruction.forms if len(form.operands) == len(statement.operands)), None)
-    operands = form.operands if form is not None else ()
+    """The parts of tensor memory that an instruction takes: one cell of it where their sizes are not known."""
+    addressing = [each.startswith(b"[") for each in statement.operands]
+    forms = (form.operands for form in instruction.forms)
+    operands = next((each for each in forms if [operand.kind.startswith(_TENSOR) for operand in each] == addressing), ())
     fragment = next((each for each in operands if each.kind == "fragment"), None)
     for place, operand in enumerate(operands):
         if not statement.operands[place].startswith(b"["):
@@ -221,6 +240,8 @@ def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Acces
             yield _Access(place, 1, operand.tensor.columns, operand.source)
         elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
             yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
+        else:
+            yield _Access(place, 1, 1, operand.source)
 
 
 def columns_of_kernel(

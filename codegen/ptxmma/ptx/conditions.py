@@ -157,8 +157,11 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
 def _are_independent(conditions: frozenset[Condition], fresh: Condition) -> bool:
     """Return whether a further condition holds on some path on which others do.
 
-    Nothing feeds both, or a thread surely sees both, or some number of all that feeds them gives these outcomes.
+    Nothing feeds both, or a thread surely sees both, or some number of all that feeds them gives these outcomes.  The path itself decides
+    a value that is one constant or another.
     """
+    if fresh.value.changes and not fresh.value.causes:
+        return False
     seen = functools.reduce(operator.and_, [each.surely for each in conditions if each.surely], fresh.surely or ALL_THREADS)
     others = [each for each in conditions if not (seen and each.surely)]
     causes = {_THREADS} if seen and fresh.surely else fresh.value.causes
@@ -205,7 +208,7 @@ class Predicates:
         self._values: dict[bytes, Value] = {}
         self._written: dict[bytes, list[Write]] = {}
         self._others: dict[tuple[bytes, int, frozenset[bytes]], ThreadMasks] = {}  # several rules ask for the same ones
-        self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text))
+        self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text), constant_before=self._constant_before)
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
 
@@ -256,8 +259,32 @@ class Predicates:
                 operands = b"".join(own.get(word, word) for word in _APART.split(operands))
             for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
                 for known in {name, own.get(name, name)}:
-                    writes.setdefault(known, []).append((opcode, place, operands, offset))
+                    found = writes.setdefault(known, [])
+                    if (
+                        len(found) == 1
+                        and opcode.startswith(b"mov.")
+                        and (selected := self._selected(writes, known, operands, offset, own))
+                    ):
+                        found[0] = selected
+                    else:
+                        found.append((opcode, place, operands, offset))
         return writes
+
+    def _selected(
+        self, writes: dict[bytes, list[Write]], name: bytes, operand: bytes, offset: int, own: dict[bytes, bytes]
+    ) -> Write | None:
+        """The selection that a copy under a predicate makes, if the only write before is a copy, too, and nothing comes between."""
+        opcode, _, before, place = writes[name][0]
+        guard = predicate_before(self._text, offset) if opcode.startswith(b"mov.") else b""
+        between = self._text[place:offset] if guard else b""
+        if not guard or between.count(name) != 1 or _LABEL.search(between) or predicate_before(self._text, place):
+            return None
+        copied = writes.get(before.strip(), [])
+        if len(copied) == 1 and copied[0][0].startswith(b"mov.") and not _LABEL.search(self._text, copied[0][3], place):
+            before = copied[0][2]
+        chosen = (operand, before) if not guard.startswith(b"!") else (before, operand)
+        guard = guard.lstrip(b"!")
+        return b"selp.b32", 0, b", ".join((*chosen, own.get(guard, guard))), offset
 
     def _blocks(self) -> list[_Block]:
         """The blocks of inline assembly that declare registers."""
@@ -300,7 +327,8 @@ class Predicates:
         if before is None or not before[0].startswith(b"mov.") or self.is_of_list(before) or predicate_before(self._text, before[3]):
             return name
         words = _words_of(before[2])
-        return words[0] if len(words) == 1 and words[0].startswith(b"%") and not self.writes(words[0]) else name
+        known = len(words) == 1 and (words[0].startswith(b"%") or literals.integer(words[0]) is not None)
+        return words[0] if known and not self.writes(words[0]) else name
 
     def write_before(self, name: bytes, offset: int) -> Write | None:
         """The last instruction before a place that writes a register, if no label comes between; None where another may write it."""
@@ -361,7 +389,8 @@ class Predicates:
                 return value.polled or not (differs or (value.changes and not counters.issuperset(self._changing(name))))
 
             like = self.masks(register, count) if counters else None
-            self._others[register, count, counters] = ThreadMasks(self.writes, register, count, is_uniform, like)
+            masks = ThreadMasks(self.writes, register, count, is_uniform, like, self._constant_before)
+            self._others[register, count, counters] = masks
         return self._others[register, count, counters]
 
     def counters(self, name: bytes) -> Sequence[bytes]:

@@ -27,10 +27,12 @@ _OPERATION = re.compile(
 )
 #: Special registers that are the same in all threads of a warp.
 _SHARED = re.compile(rb"%(?:n?ctaid|ntid|n?clusterid|cluster_n?cta(?:id|rank)|nwarpid|n?smid|gridid|warpid|\w*_smem_size)\b")
-#: Results that differ between lanes even if no operand does.
+#: Results that differ between lanes even if no operand does.  Lanes that load from one address get one value.
 _DIFFERING = re.compile(
-    rb"(?:ld(?!\.(?:param|const)\b)|ldu|ldmatrix|atom|tex|suld|call|tcgen05|elect|match|shfl(?!\.sync\.idx)|mbarrier)\b"
+    rb"(?:ld\.(?:local|volatile|relaxed|acquire|mmio)|ldu|ldmatrix|atom|tex|suld|call|tcgen05|elect|match|shfl(?!\.sync\.idx)|mbarrier)\b"
 )
+_LOADS, _SHUFFLES = b"ld.", b"shfl.sync.idx"
+_BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*-?\w+\s*)?\]")
 #: Rounds in which the registers of loops settle: after more, nothing is known.
 _MOST_ROUNDS = 40
 _MOST_REGISTERS = 4000
@@ -97,7 +99,6 @@ class LaneValues:
     """
 
     def __init__(self, text: bytes, registers: Predicates, variable_of: Callable[[bytes], Variable | None]) -> None:
-        self._parameters = {*words_of(text[: max(text.find(b"{"), 0)])}
         self._registers, self._variable_of = registers, variable_of
         self._count = min(_THREADS, -(-thread_values.threads_of(text) // WARP) * WARP)
         self._writes: dict[bytes, list[tuple[bytes, list[bytes]]]] = {}
@@ -114,7 +115,10 @@ class LaneValues:
         found = self._writes.get(name)
         if found is None:
             found = self._writes[name] = [
-                (b"" if write[1] or self._registers.is_of_list(write) else write[0], [word.strip() for word in write[2].split(b",")])
+                (
+                    b"" if not write[0].startswith(_LOADS) and (write[1] or self._registers.is_of_list(write)) else write[0],
+                    [_BASE.sub(rb"\1", word.strip()) for word in write[2].split(b",")],
+                )
                 for write in self._registers.writes(name)
             ]
         return found
@@ -158,7 +162,7 @@ class LaneValues:
         if word in (b"%tid.x", b"%laneid"):
             return LaneValue(tuple([each if word == b"%tid.x" else each % WARP for each in range(self._count)]))
         if word.startswith(b"["):
-            return self._unknown(shared=not self._parameters.isdisjoint(words_of(word)))
+            return self._unknown(shared=not any(name.startswith(b"%") for name in words_of(word)))
         if word.startswith(b"%"):
             return self._unknown(shared=_SHARED.match(word) is not None)
         variable = self._variable_of(word)
@@ -190,6 +194,8 @@ class LaneValues:
         made = _computed(opcode, operands)
         if made is not None:
             return made
+        if opcode.startswith(_SHUFFLES) and len(operands) > 2 and {*operands[2].numbers} == {WARP - 1}:
+            operands = operands[1:]  # all lanes take the value of one
         return self._unknown(shared=bool(opcode) and _DIFFERING.match(opcode) is None and all(each.is_shared for each in operands))
 
 

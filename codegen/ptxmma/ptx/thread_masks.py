@@ -29,6 +29,7 @@ class ThreadMasks:
         is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
             that ``elect.sync`` elects.
         like: masks of the same function by the same register, of which the numbers are taken.
+        constant_before: the constant that a register is known to have at a place, though others are written to it elsewhere; or itself.
     """
 
     def __init__(
@@ -38,8 +39,10 @@ class ThreadMasks:
         count: int,
         is_uniform: Callable[[bytes], bool] | None = None,
         like: ThreadMasks | None = None,
+        constant_before: Callable[[bytes, int], bytes] = lambda name, _: name,
     ) -> None:
         self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
+        self._constant_before = constant_before
         self._numbers: dict[bytes, list[int] | None] = {} if like is None else like._numbers
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
 
@@ -88,9 +91,11 @@ class ThreadMasks:
             if not writes:
                 self._numbers[name] = [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
             elif len(writes) == 1 and depth < _DEEPEST:
-                opcode, place, rest, _ = writes[0]
+                opcode, place, rest, offset = writes[0]
                 if not place:
-                    operands = [self._numbers_of(word.strip(), depth + 1) for word in rest.split(b",")]
+                    words = (word.strip() for word in rest.split(b","))
+                    names = (self._constant_before(word, offset) if len(self._writes(word)) > 1 else word for word in words)
+                    operands = [self._numbers_of(each, depth + 1) for each in names]
                     self._numbers[name] = operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
                 elif self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX:
                     self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]

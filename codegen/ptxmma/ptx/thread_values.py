@@ -80,7 +80,7 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
         return None
     limit = _MASKS.get(match["to"] or match["width"] or b"", 1)
     read = _MASKS.get(match["of"], limit)
-    numbers = [[number & read for number in each] for each in numbers]
+    numbers = [each if min(each) >= 0 and max(each) <= read else [number & read for number in each] for each in numbers]
     if b".s" in opcode:
         if match["what"] in (b"cvt", b"div", b"rem") and any(number > read >> 1 for each in numbers for number in each):
             return None  # a negative number, of which Python's quotient is another
@@ -94,7 +94,7 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
         bits = limit.bit_length()
         numbers, make = [[one * other >> bits for one, other in zip(*numbers, strict=True)]], _RESULTS[b"mov"]
     try:
-        return [int(make(*each)) & limit for each in zip(*numbers, strict=True)] if make is not None else None
+        return [number & limit for number in map(make, *numbers)] if make is not None else None
     except (ZeroDivisionError, TypeError):
         return None
 
