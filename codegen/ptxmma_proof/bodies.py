@@ -14,7 +14,7 @@ from ptxmma_proof.assemblers import Assembler
 from ptxmma_proof.questions import AssemblerError
 
 _FILE = "module.ptx"
-_ERROR = re.compile(rf"^ptxas (?:{re.escape(_FILE)}, line (\d+); )?(?:error|fatal)\s*: (.*)$", re.MULTILINE)
+_ERROR = re.compile(rf"^ptxas (?:{re.escape(_FILE)}, line (\d+); )?(?:error|fatal)\s*: +(.*)$", re.MULTILINE)
 
 
 class Said(NamedTuple):

@@ -31,7 +31,7 @@ _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGBUS, -s
 _CRASHED = "the assembler crashed"
 #: An error: the file (another one where the module itself is refused), its line, the kind and the text.
 _ERROR = re.compile(r"^ptxas (.+?), line (\d+); (error|fatal)\s*: (.*)$", re.MULTILINE)
-#: A line with a 32-bit address for which ptxas needs 64 bits: it warns about the line, and its error names none.
+#: A line with a 32-bit address for which ptxas needs 64 bits: it warns of the line, and its error names none.
 _NARROW = re.compile(r"uses 32-bit address on line '(\d+)'")
 _NARROW_ERROR = re.compile(r"fatal *: +(32-Bit .+)")
 #: A modifier in several parts or one that starts with a digit (``.32x32b``), which old releases cannot read.
@@ -126,13 +126,15 @@ def _refused(question: Question, left: list[int]) -> dict[int, str]:
     """Ask until the remaining lines assemble: ptxas skips its second set of checks after an error of the first.
 
     If an error names an instruction that its line does not have, the line is asked alone.  If ptxas crashes, or names no line of the
-    module (but one of its own expansion of an instruction), each half is asked alone, down to a single line.
+    module (but one of its own expansion of an instruction), each half is asked alone, down to a single line.  Beside an address of 8 or 16
+    bits ptxas lets one of 32 bits pass, so lines with these are asked without the others.
     """
     said: dict[int, str] = {}
     while True:  # without any line too: the module itself may be refused
         done = _assemble(question, [question.lines.texts[number] for number in left])
         if done.accepted:
-            return said
+            narrow = [left[index] for index in done.narrow]
+            return said | _refused(question, narrow) if 0 < len(narrow) < len(left) else said
         if done.head or not left:
             return said | dict.fromkeys([MODULE, *left], done.head or done.elsewhere)
         if done.crashed or not done.errors:
@@ -202,6 +204,7 @@ class _Done(NamedTuple):
     head: str  # its message about the lines above the first
     elsewhere: str  # its message about the files of its expansions
     crashed: bool
+    narrow: Sequence[int]  # the lines with a 32-bit address where it needs 64 bits
     errors: Mapping[int, tuple[str, str]]  # the errors, by line: "error" or "fatal" (the rest was not read), and the text
 
 
@@ -215,8 +218,9 @@ def _assemble(question: Question, lines: Sequence[str]) -> _Done:
     said = _ERROR.findall(output)
     elsewhere = next((text for file, _, _, text in said if file != _FILE), "")
     placed = [(int(number) - first, kind, text) for file, number, kind, text in said if file == _FILE]
-    if narrow := _NARROW_ERROR.search(output):
-        placed += [(int(number) - first, "error", narrow[1]) for number in _NARROW.findall(output)]
+    narrow = [int(number) - first for number in _NARROW.findall(output)]
+    if refused := _NARROW_ERROR.search(output):
+        placed += [(index, "error", refused[1]) for index in narrow]
     head = next((text for index, _, text in placed if index < 0), "")
     errors: dict[int, tuple[str, str]] = {}
     for index, kind, text in placed:
@@ -227,4 +231,4 @@ def _assemble(question: Question, lines: Sequence[str]) -> _Done:
     if not (accepted or head or elsewhere or errors or crashed) or (done.returncode < 0 and not crashed):
         place = f"{question.program}, {question.target}, PTX ISA {question.version}"
         raise AssemblerError(f"{place}: it ended with {done.returncode} and named no line: {output[:400].strip() or 'no output'}")
-    return _Done(len(lines), accepted, head, elsewhere, crashed, errors)
+    return _Done(len(lines), accepted, head, elsewhere, crashed, narrow, errors)

@@ -103,7 +103,8 @@ def _facts(instruction: Instruction, operand: Operand) -> Facts:
 def _fits(rule: Quirk, operand: Operand, value: Value) -> bool:
     """Return whether a rule is about a value: a constant, a register, the register of an address, or a list of registers of one type."""
     if isinstance(value, Address) or operand.bracketed:
-        return isinstance(value, Address) and value.base in rule.registers
+        register = value.base if isinstance(value, Address) and not rule.bare else value if rule.bare else None
+        return register in rule.registers
     if rule.constants:
         if not isinstance(value, int) or value % rule.multiple:
             return False

@@ -24,6 +24,7 @@ class Quirk(Entry, frozen=True, kw_only=True):
     when: tuple[Condition, ...] = ()
     registers: Annotated[tuple[str, ...], SOME] = ()  # types, "_" in a list, "{}" around a register; empty: the own types
     count: Positive = 0  # registers in a list; 0: as many as the operand has
+    bare: bool = False  # the register of an address, without brackets
     constants: bool = False  # integers instead of registers: those from `least` to `most`
     least: int | None = None
     most: int | None = None
