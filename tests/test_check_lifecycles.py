@@ -50,6 +50,7 @@ _AGAIN = (_PRODUCT, _COMMIT, _POLL.replace("poll", "again"))
 _AGAIN_ONE_WARP = "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5, %r13, 0;"
 _ISSUER = "@%p3 bra load; elect.sync %r14|%p6, -1; @!%p6 bra on1;"
 _BY_OTHERS = ("bra on1; load:", _POLL, *_LOADED, "on1: bar.sync 0; setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done:")
+_TELLING = ("bra on1; load: setp.eq.u32 %p7, %r10, 1; @%p7 bra on1;", _POLL, *_LOADED, "mbarrier.arrive.shared.b64 _, [bar+8];")
 _WRITE = "st.shared.b32 [slot+4], %r0;"
 #: One fault of order, or of columns, each.
 KERNELS = {
@@ -133,6 +134,16 @@ KERNELS = {
         "freed-in-use",
         (*_ONE_WARP, "bar.sync 0;", _STORE, _WAIT_STORES, "bar.warp.sync -1; @%p3 bra done;", _FREE, "done:"),
         (*_ONE_WARP, _STORE, _WAIT_STORES, "bar.sync 0; @%p3 bra done;", _FREE, "done:"),
+    ),
+    "freed by a warp that has not met the others since": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, _ISSUER, _PRODUCT, _COMMIT, *_TELLING, "on1: setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done: bar.sync 0;"),
+        (*_ONE_WARP, _ISSUER, _PRODUCT, _COMMIT, *_TELLING, "on1: bar.sync 0; setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done:"),
+    ),
+    "freed by one of the warps that load": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, *_LOADED, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
+        (*_ONE_WARP, *_LOADED, "bar.arrive 1, 64; @%p3 bra done; bar.sync 1, 64;", _FREE, "done: bar.sync 0;"),
     ),
     "committed before the product, in another warp": Kernel(
         "untracked-product",

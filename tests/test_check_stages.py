@@ -19,6 +19,10 @@ _PRODUCTS = (
     "wgmma.commit_group.sync.aligned;",
 )
 _WAIT = "wgmma.wait_group.sync.aligned 0;"
+_STORE = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
+_SENT, _SOURCE_READ = "cp.async.bulk.commit_group;", "cp.async.bulk.wait_group.read 0;"
+_TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r21], %rd0, %rd1, %r22, %p8;"
+_FREED, _RESULT = (f"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bars+{place}];" for place in (8, 16))
 _OTHERS = "setp.gt.u32 %p1, %r2, 127;"
 _LEADER = "and.b32 %r9, %r2, 31; setp.eq.u32 %p4, %r9, 0; @%p4 "
 
@@ -63,12 +67,60 @@ def test_a_right_ring_breaks_no_rule() -> None:
     [
         ((*_PRODUCTS, _WAIT, _ARRIVE), []),
         ((*_PRODUCTS, _ARRIVE, _WAIT), ["refilled-stage"]),
+        ((*_PRODUCTS[:2], _WAIT, _ARRIVE, _PRODUCTS[2], _WAIT), ["refilled-stage"]),  # the wait covers groups alone
+        ((*_PRODUCTS, _PRODUCTS[1], _WAIT, _ARRIVE, _PRODUCTS[2], _WAIT), ["refilled-stage"]),
         ((*_PRODUCTS, _ARRIVE.replace("bars+8", "%r2"), _WAIT), []),  # it may be on another mbarrier
         ((*_PRODUCTS, "wgmma.wait_group.sync.aligned 1;", _ARRIVE, _WAIT), []),  # the stage of the round before may be meant
     ],
 )
 def test_a_stage_is_free_after_the_products_that_read_it(read: tuple[str, ...], found: list[str]) -> None:
     assert ring(read=(*read, _PARITY), others=f".reg .f32 %f<4>; {_OTHERS}") == found
+
+
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        ((_STORE, _SENT, _SOURCE_READ, _ARRIVE), []),
+        ((_STORE, _SENT, _ARRIVE, _SOURCE_READ), ["refilled-stage"]),
+        ((_STORE, _ARRIVE, _SENT, _SOURCE_READ), ["refilled-stage"]),
+        ((_STORE, _SOURCE_READ, _SENT, _ARRIVE), ["refilled-stage"]),  # the copy belongs to no group before the wait
+        ((_STORE.replace("[tile]", "[tile+2048]"), _SENT, _ARRIVE, _SOURCE_READ), []),  # another buffer
+        ((_STORE, _SENT, _ARRIVE.replace("bars+8", "%r2"), _SOURCE_READ), []),  # it may be on another mbarrier
+    ],
+)
+def test_a_stage_is_free_after_the_bulk_copies_that_read_it(read: tuple[str, ...], found: list[str]) -> None:
+    assert ring(read=(*read, _PARITY)) == found
+
+
+@pytest.mark.parametrize(
+    ("issue", "found"),
+    [
+        ((_TENSOR_PRODUCT, _FREED, _RESULT), []),
+        ((_FREED, _TENSOR_PRODUCT, _RESULT), ["refilled-stage"]),
+        ((_TENSOR_PRODUCT, _FREED, _FREED, _RESULT), []),  # a commit tracks all products before
+        ((_FREED.replace("bars+8", "%r2"), _TENSOR_PRODUCT, _RESULT), []),  # it may be on another mbarrier
+        ((_RESULT, _TENSOR_PRODUCT, _FREED), ["untracked-product"]),
+        ((_RESULT, _TENSOR_PRODUCT, _FREED, f"@%p7 {_RESULT}"), []),  # the last round may decide
+        ((_RESULT, _TENSOR_PRODUCT, _RESULT.replace("bars+16", "%r2")), []),
+    ],
+)
+def test_a_commit_comes_after_the_products_of_its_stage(issue: tuple[str, ...], found: list[str]) -> None:
+    lines = (
+        *(".version 8.7", ".target sm_100a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 160, 1, 1", "{"),
+        ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[3];",
+        f"mov.u32 %r2, %tid.x; {_OTHERS} setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; mov.u32 %r5, 0; @%p5 bra made;",
+        "mbarrier.init.shared.b64 [bars], 1; mbarrier.init.shared.b64 [bars+8], 1; mbarrier.init.shared.b64 [bars+16], 1;",
+        "made: bar.sync 0; @%p1 bra filling; @%p5 bra read; mov.u32 %r4, 0; ld.shared.u32 %r11, [tile+4000]; setp.eq.u32 %p7, %r11, 0;",
+        "issue: full: mbarrier.try_wait.parity.shared.b64 %p2, [bars], %r4; @!%p2 bra full;",
+        *(*issue, _PARITY, "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra issue; bra done;"),
+        "read: setp.lt.u32 %p9, %r2, 32; @%p9 bra done;",
+        "ready: mbarrier.try_wait.parity.shared.b64 %p2, [bars+16], 0; @!%p2 bra ready; tcgen05.fence::after_thread_sync;",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r21]; tcgen05.wait::ld.sync.aligned; st.global.b32 [%rd3], %r20; bra done;",
+        "filling: setp.ne.u32 %p6, %r2, 128; @%p6 bra done; mov.u32 %r6, 1;",
+        *("again:", _FREE, _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"),
+        *("add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;", "done: ret;", "}"),
+    )
+    assert [each.rule for each in check("\n".join((*lines, ""))) if each.severity != "note"] == found
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ class KernelPaths:
         self._text, self._words, self.registers = text, words, registers
         self._has: Callable[[str], bool] = functools.cache(lambda word: word.encode() in text)  # several lifecycles ask for the same ones
         self._lifecycles = lifecycles
+        self._before = functools.cache(self._precede)
         self.unfollowed: set[str] = set()
 
     @functools.cached_property
@@ -211,8 +212,7 @@ class KernelPaths:
         lifecycles: Iterable[Lifecycle],
         size: Callable[[int], int | None] = lambda _: None,
         capacity: int = 0,
-        objects: Mapping[int, Hashable] = MappingProxyType({}),
-        freeing: Set[int] = frozenset(),
+        objects_of: Callable[[Lifecycle], Mapping[int, Hashable]] = lambda _: MappingProxyType({}),
     ) -> list[Misuse]:
         """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
 
@@ -220,17 +220,15 @@ class KernelPaths:
             lifecycles: the lifecycles to follow.
             size: the size of the object that the instruction at a place makes or ends; None where it is not known.
             capacity: the sum of the sizes of the objects that fit.
-            objects: the object of each instruction, by its place, for lifecycles of which each object has a state of its own.
-            freeing: the places of the arrivals that free a stage; lifecycles of these pass over all others.
+            objects_of: the object of each instruction, by its place, for a lifecycle of which each object has a state of its own.
 
         A lifecycle is not followed, and goes to :attr:`unfollowed`, where a label is missing, a brace is not closed, there are too many
         branches, or too many paths differ.
         """
         found: list[Misuse] = []
         for life in lifecycles:
-            machine = _Machine(life, freeing)
             try:
-                found += self._misuses_of(machine, size, capacity, objects)
+                found += self._misuses_of(_Machine(life), size, capacity, objects_of(life) if life.each else {})
             except NotFollowedError:
                 self.unfollowed.add(life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
@@ -398,17 +396,22 @@ class KernelPaths:
         Raises:
             NotFollowedError: the lifecycle is not followed.
         """
-        found: list[Misuse] = []
+        found: dict[_Key, Misuse] = {}
         for steps in self._steps(machine, objects):
             if _may_go_wrong(machine, steps, self._takers, self.registers.threads):
                 ways = _deciding(steps, self.ways, self._rank)
-                found += _Walk(machine, steps, ways, self.registers, size, capacity, self).misuses()
-        return found
+                walk = _Walk(machine, steps, ways, self.registers, size, capacity, self)
+                found |= {(each.at.offset, each.wrong.rule): each for each in walk.misuses()}
+        return [*found.values()]
 
     def by_several(self, at: Happening) -> bool:
         """Return whether several threads come together to an instruction, in some launch."""
-        together = (each.threads for each in self.executed_together if each.offset == at.offset)
-        return ALIGNED in at.opcode or any(threads & (threads - 1) for threads in together)
+        threads = self.threads_together(at)
+        return ALIGNED in at.opcode or threads & (threads - 1) != 0
+
+    def threads_together(self, at: Happening) -> int:
+        """A mask of threads that all come to an instruction, in some launch."""
+        return next((each.threads for each in self.executed_together if each.offset == at.offset), 0)
 
     def meeting_after(self, place: int) -> tuple[int, int]:
         """The first barrier of the whole block that every way from a place leads to and the thread has not executed: its block and place.
@@ -458,14 +461,38 @@ class KernelPaths:
         without = {*apart(self._text, self.executed, self.executed_together, meets)} if meets else set[int]()
         for number, events in enumerate(self.instructions):
             for event in events:
-                if event.opcode in opcodes and machine.concerns(event) and event.offset not in without:
+                concerns = event.opcode in opcodes and event.offset not in without
+                if concerns and self._may_follow(event, machine.on(event.opcode)):
                     yield number, event
+
+    def _may_follow(self, event: Event, transitions: Sequence[Transition]) -> bool:
+        """Return whether an instruction does not come before all that one of its transitions is to come after."""
+        return any(not each.after or event.offset not in self._before(each.after) for each in transitions)
+
+    def _precede(self, words: tuple[str, ...]) -> frozenset[int]:
+        """The places of the instructions from which a way leads to one with an opcode, and to which none leads from one."""
+        named = [
+            (number, event.offset)
+            for number, events in enumerate(self.instructions)
+            for event in events
+            if any(starts(event.opcode, word.encode()) for word in words)
+        ]
+        first = dict(reversed(named))
+        following = [[way.after for way in ways if way.after >= 0] for ways in self.ways]
+        leading: list[list[int]] = [[] for _ in following]
+        for number, others in enumerate(following):
+            for other in others:
+                leading[other].append(number)
+        blocks = (_reached(first, leading) | first.keys()) - _reached(first, following)
+        instructions = ((number, event.offset) for number in blocks for event in self.instructions[number])
+        return frozenset(place for number, place in instructions if place < first.get(number, place + 1))
 
     def _happens_once(self, machine: _Machine, events: Mapping[int, Sequence[Event]]) -> bool:
         """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
         (number, (first, *others)), *more = events.items()
-        may_end = machine.on(EXIT) or any(each.rule and each.of_all for each in machine.life.transitions)
-        if others or more or may_end or machine.is_wrong(machine.life.start, first.opcode):
+        start = machine.life.start
+        may_end = machine.on(EXIT) or any(each.of_all and (each.rule or start in each.states) for each in machine.life.transitions)
+        if others or more or may_end or machine.is_wrong(start, first.opcode):
             return False
         return not any(number in loop for loop in self.loops)
 
@@ -473,8 +500,8 @@ class KernelPaths:
 class _Machine:
     """The transitions of a lifecycle, by the instruction and the state."""
 
-    def __init__(self, life: Lifecycle, freeing: Set[int] = frozenset()) -> None:
-        self.life, self._freeing = life, freeing
+    def __init__(self, life: Lifecycle) -> None:
+        self.life = life
         self._transitions: dict[bytes, list[Transition]] = {}
         self._made: dict[tuple[str, bytes], list[Transition]] = {}
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
@@ -521,10 +548,6 @@ class _Machine:
             return 0
         match = _NUMBER.match(text, place + len(opcode))
         return int(match[1]) if match else 0
-
-    def concerns(self, event: Event) -> bool:
-        """Return whether an instruction makes a transition."""
-        return any(not each.frees or event.offset in self._freeing for each in self.on(event.opcode))
 
     def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[_Step]:
         """The steps of instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
@@ -710,7 +733,18 @@ class _Walk:
         """Return whether the conditions under which a transition is wrong hold on a path."""
         if transition.several and not self._paths.by_several(path.since[-1]):
             return False
+        if transition.by_others and not self._by_others(transition.by_others, path, at):
+            return False
         return not transition.full or self._is_full(path, at)
+
+    def _by_others(self, words: Sequence[str], path: _Path, at: Happening) -> bool:
+        """Return whether other threads execute one of some instructions: any thread, if the path has none."""
+        named = (
+            other
+            for other in self._reachable([each for each in path.conditions if not each.decided], at)
+            if any(starts(other.opcode, word.encode()) for word in words)
+        )
+        return any(not path.since or self._paths.threads_together(other) & ~common(path.conditions) for other in named)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
@@ -721,7 +755,7 @@ class _Walk:
         if self._machine.life.shared and self._may_differ(path, fault):
             return False
         key = at.offset, transition.rule
-        if path.certain:
+        if path.certain and not transition.always:
             if key not in self._found or self._found[key].wrong.advice:
                 self._found[key] = fault
         else:
@@ -868,6 +902,16 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], r
         if len(afters) == 1 and -1 not in afters and not steps[number] and not any(way.predicate for way in deciding[number]):
             (past[number],) = afters
     return [[Way(past.get(after, after), predicate, offset) for after, predicate, offset in each] for each in deciding]
+
+
+def _reached(numbers: Iterable[int], ways: Sequence[Sequence[int]]) -> set[int]:
+    """The blocks to which ways lead from some."""
+    reached, waiting = set[int](), [*numbers]
+    while waiting:
+        fresh = {*ways[waiting.pop()]} - reached
+        reached |= fresh
+        waiting += fresh
+    return reached
 
 
 def _is_of_warp(opcode: bytes) -> bool:

@@ -104,7 +104,7 @@ _BASE = re.compile(rb"\[\s*([\w$%]+)")
 
 def _is_read(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -> bool:
     """Return whether an instruction between reads registers that the one before loads: reading them waits for it."""
-    if misuse.wrong.rule not in _OF_LOADS:
+    if misuse.wrong.rule not in _OF_LOADS or misuse.wrong.by_others:
         return False
     before = statements[misuse.since[-1].offset]
     loaded = words_of(before.operands[0]) if before.operands and before.operands[0].startswith(b"{") else []
@@ -177,8 +177,8 @@ def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
     mend = f"; {wrong.mend}" if wrong.mend else ""
     message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path}{mend} (PTX ISA {wrong.source})"
-    # Ends of a kernel are no copies of each other: the instruction before is the wrong one.
-    alike = wrong.text if at.opcode != EXIT else f"{wrong.text} {place}"
+    # Ends of a kernel are no copies of each other: the instruction before is the wrong one.  One end breaks a rule once.
+    alike = wrong.text if at.opcode != EXIT else f"the end of a thread at {place}"
     return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message, alike=alike), opcode
 
 

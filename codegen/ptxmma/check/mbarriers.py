@@ -47,6 +47,20 @@ class Used(NamedTuple):
         return self.use.place is None or self.use.place.meets(place)
 
 
+class Ring(NamedTuple):
+    """Stages of shared memory that loops fill.
+
+    Attributes:
+        full: the mbarriers that count the bytes of copies to them.
+        free: the mbarriers for which the loops wait before they copy.
+        stages: the places to which they copy.
+    """
+
+    full: list[Place]
+    free: list[Place]
+    stages: list[Place]
+
+
 class Order(NamedTuple):
     """An instruction by which threads may tell each other that a stage is free.
 
@@ -115,6 +129,42 @@ class Mbarriers:
         return [Order(self.block_of(each.start()), name[1] if name else b"") for each, name in zip(found, names, strict=True)]
 
     @functools.cached_property
+    def _rings(self) -> list[Ring]:
+        """The rings of stages: rounds of loops that copy, and wait before; rounds whose copies count on one mbarrier fill one ring."""
+        rings: list[Ring] = []
+        copies = [each for each in self.fills if b"async" in each.use.opcode]
+        targets = {use.offset: use.place for use in uses_of(self.function.text, _words_of(copies), self.addresses, first=True)}
+        for turn in dict.fromkeys(map(self.round_of, self.waits)):
+            filling = [each for each in copies if each.block in turn]
+            full = [each.place for each in filling if each.place]
+            ring = next((ring for ring in rings if any(_is_one_of(place, ring.full) for place in full)), None)
+            if ring is None and full:
+                rings.append(ring := Ring([], [], []))
+            if ring is not None:
+                ring.full.extend(full)
+                ring.free.extend(each.place for each in self.waits if each.place and each.block in turn)
+                ring.stages.extend(place for each in filling if (place := targets.get(each.use.offset)))
+        return rings
+
+    def ring_of(self, use: Use) -> int | None:
+        """The number of the ring whose stage an instruction fills, waits for, frees or copies; None where it is of no ring, or not known.
+
+        An arrival that expects bytes comes before a copy, and frees nothing.
+        """
+        if use.place is None or b"expect_tx" in use.opcode:
+            return None
+        for number, ring in enumerate(self._rings):
+            if any(starts(use.opcode, word.encode()) for word in self.pairing.waits):
+                places = ring.full
+            elif any(starts(use.opcode, word.encode()) for word in self.pairing.arrives):
+                places = ring.free
+            else:
+                places = ring.stages
+            if _is_one_of(use.place, places):
+                return number
+        return None
+
+    @functools.cached_property
     def _counts(self) -> list[tuple[Used, Sum]]:
         """The instructions that initialise an mbarrier, each with its count of arrivals."""
         return [(each, self.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
@@ -149,6 +199,14 @@ def words_of_phases(pairing: Pairing) -> set[str]:
     """The opcodes of a pairing that make objects, arrive on them, wait for phases, or bring bytes."""
     counted = (word for count in pairing.counts for word in (*count.expects, *count.brings))
     return {*pairing.made, *pairing.waits, *pairing.arrives, *counted}
+
+
+def _words_of(uses: Sequence[Used]) -> set[str]:
+    return {each.use.opcode.decode() for each in uses}
+
+
+def _is_one_of(place: Place, places: Sequence[Place]) -> bool:
+    return any(are_alike(place, other) for other in places)
 
 
 def are_alike(one: Place, other: Place) -> bool:

@@ -23,10 +23,12 @@ RULES: Mapping[str, Rule] = {
     "refilled-stage": Rule(
         "A copy fills a stage of shared memory again after a wait for its readers.",
         "A wait for the bytes of a copy says nothing of the threads that read them: the next copy may overwrite what they have not read. "
-        "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before; and threads that arrive "
-        "on the mbarrier for which such a loop waits before any wgmma.wait_group, when their products may still read the stage.",
+        "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before. Threads that arrive on "
+        "the mbarrier for which such a loop waits are judged, too: no wgmma.wait_group covers their products, or no "
+        "cp.async.bulk.wait_group a copy out of the stage, or their tcgen05.commit comes before the products.",
         "Wait for an mbarrier on which the readers arrive, or let a barrier of the thread block follow the reads. Write "
-        "wgmma.wait_group before the arrival; in a kernel with tcgen05, let tcgen05.commit arrive.",
+        "wgmma.wait_group or cp.async.bulk.wait_group before the arrival; in a kernel with tcgen05, let tcgen05.commit arrive, after the "
+        "products.",
         examples.refills(""),
         examples.refills("bar.sync 0;"),
     ),

@@ -164,12 +164,13 @@ class TensorKernels:
         wrong: dict[tuple[int, str], Misuse] = {}
         begun = set[tuple[int, str]]()  # what is wrong before the end is not reported at the end again
         for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
-            at_exit = misuse.at.opcode == EXIT
-            if not misuse.since[-1].opcode.startswith(untracked if at_exit else lacking) and (freed or not at_exit):
-                cause = misuse.since[-1].offset, misuse.wrong.rule
+            at_exit, since = misuse.at.opcode == EXIT, misuse.since[-1:]
+            lacks = any(each.opcode.startswith(untracked if at_exit else lacking) for each in since)
+            if not lacks and (freed or not at_exit):
+                causes = {(each.offset, misuse.wrong.rule) for each in since} or {(-1, misuse.wrong.rule)}
                 if not at_exit:
-                    begun.add(cause)
-                elif cause in begun:
+                    begun |= causes
+                elif not begun.isdisjoint({*causes, (-1, misuse.wrong.rule)}):
                     continue
                 wrong.setdefault((misuse.at.offset, misuse.wrong.rule), misuse)
         yield from lifecycles.remarks(function, wrong.values())

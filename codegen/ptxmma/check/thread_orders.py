@@ -19,7 +19,7 @@ from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from ptxmma.check.kernel_paths import KernelPaths
     from ptxmma.check.mbarriers import Mbarriers
@@ -150,29 +150,34 @@ class ThreadOrders:
         followed = [life for life in concerning if life.each or not ends_before_branches(life, text)]
         if not followed or function.calls_others:
             return
-        objects = {place: each for life in followed if life.each for place, each in _objects(life, text, addresses).items()}
-        frees = any(each.frees for life in followed for each in life.transitions)
-        freeing = {place for pairing in self._pairings for place in _freeing(barriers_of, pairing)} if frees else set()
-        yield from lifecycles.remarks(function, paths.misuses(followed, objects=objects, freeing=freeing))
+
+        def objects_of(life: Lifecycle) -> Mapping[int, Hashable]:
+            if life.each == "place":
+                return _places(life, text, addresses)
+            return {place: each for pairing in self._pairings for place, each in _stages(life, barriers_of, pairing)}
+
+        yield from lifecycles.remarks(function, paths.misuses(followed, objects_of=objects_of))
 
 
-def _freeing(barriers_of: Callable[[Pairing], Mbarriers], pairing: Pairing) -> Iterator[int]:
-    """The places of the arrivals that free a stage: on an mbarrier for which a round of a loop waits that copies, too.
-
-    An arrival that expects bytes comes before a copy, and frees nothing.
-    """
+def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairing: Pairing) -> Iterator[tuple[int, Hashable]]:
+    """The rings that instructions of a lifecycle name, or the one result, by their places; none in a kernel that cannot be followed."""
     try:
         barriers = barriers_of(pairing)
     except NotFollowedError:
         return
-    copies = [each.block for each in barriers.fills if b"async" in each.use.opcode]
-    waits = [each.place for each in barriers.waits if each.place and not barriers.round_of(each).isdisjoint(copies)]
-    for each in barriers.arrivals:
-        if each.place is not None and each not in barriers.fills and any(are_alike(each.place, place) for place in waits):
-            yield each.use.offset
+    words = {word for each in life.transitions if not each.of_all for word in each.on}
+    named = [*uses_of(barriers.function.text, words, barriers.addresses)]
+    of_rings = [(use, barriers.ring_of(use)) for use in named]
+    if life.each == "ring":
+        yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)
+        return
+    results = [use for use, ring in of_rings if ring is None]
+    one = len(results) < len(named)  # otherwise another rule judges that nothing tracks the last product
+    if one and all(use.place is not None and results[0].place is not None and are_alike(use.place, results[0].place) for use in results):
+        yield from ((use.offset, None) for use in results)
 
 
-def _objects(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Place]:
+def _places(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Place]:
     """The objects of a lifecycle that instructions name by an address which is always the same, by the places of these.
 
     What an instruction with another address may bring back to the first state is left out.

@@ -71,7 +71,9 @@ class Transition(Entry, frozen=True, kw_only=True):
     keeps: bool = False  # whether the objects, and the instructions that led to the state, stay as they are
     full: bool = False  # whether it is wrong only where the object does not fit beside the others
     several: bool = False  # whether it is wrong only where several threads have executed the instruction that led to the state
-    frees: bool = False  # whether it is wrong only on an mbarrier for which a loop waits before it copies: it says that a stage is free
+    always: bool = False  # whether it is wrong only where no path comes to it at a right time
+    by_others: tuple[Name, ...] = ()  # whether it is wrong only where other threads may execute one of these: ("tcgen05.ld",)
+    after: tuple[Name, ...] = ()  # whether it counts only after the first of these, in any thread: ("tcgen05.ld",)
     of_all: bool = False  # whether it concerns every object, where each has a state of its own; otherwise the one that it names
     first: bool = False  # whether the object is the one that the first operand in brackets names, not the last
     rule: Name = ""  # the rule of the checker that the instructions break
@@ -85,7 +87,10 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     """The states of something that a kernel uses; instructions that no transition names leave the state as it is."""
 
     name: Text  # "allocation of tensor memory"
-    each: bool = False  # whether each object has a state of its own, which the last operand in brackets names
+    #: The objects that have a state of their own. "place": an address that is always the same, which the last operand in brackets names.
+    #: "ring": stages that a loop fills; a wait for a filled stage names it, an arrival that says that a stage is free, and a copy from one.
+    #: "result": the one mbarrier of which arrivals say that a result is complete, where all others say that a stage is free.
+    each: Literal["", "place", "ring", "result"] = ""
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)

@@ -297,7 +297,8 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
         for place, each in enumerate(life.transitions):
             at = ("protocols", number, "lifecycles", index, "transitions", place)
             yield from context.known("state", each.states, known_states, *at, "states")
-            yield from context.known("instruction", each.on, known, *at, "on")
+            for key in ("on", "by_others", "after"):
+                yield from context.known("instruction", getattr(each, key), known, *at, key)
             described = [name for name in each.on if name not in protocol.others]
             yield from _known_modifiers(context, described, each.modifiers, (*at, "modifiers"))
             yield from _known_modifiers(context, described, each.without, (*at, "without"))
@@ -308,12 +309,13 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
                 if getattr(each, key) and not (fits and adds):
                     message = f"{key} is for {text} in a lifecycle in which a transition adds objects: leave it out, or say adds: 1 there"
                     yield Problem(context.at(*at, key), message)
-            for key, fits, text in (("several", each.rule, "a fault"), ("frees", each.rule, "a fault"), ("keeps", each.to, "a change")):
+            for key in ("several", "always", "by_others", "keeps"):
+                fits, text = (each.to, "a change") if key == "keeps" else (each.rule, "a fault")
                 if getattr(each, key) and not fits:
                     yield Problem(context.at(*at, key), f"{key} is for {text}: leave it out")
             for key in ("of_all", "first"):
                 if getattr(each, key) and not life.each:
-                    message = f"{key} is for a lifecycle in which each object has a state: leave it out, or say each: true there"
+                    message = f"{key} is for a lifecycle in which each object has a state: leave it out, or say each: there"
                     yield Problem(context.at(*at, key), message)
             for before, other in enumerate(life.transitions[:place]):
                 states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))

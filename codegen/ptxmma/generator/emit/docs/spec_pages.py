@@ -266,7 +266,10 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                         "on": _named,
                         "to": lambda each: rest.code(each.to) if each.to else f"wrong: {rest.link(each.rule, f'rule-{each.rule}')}",
                     },
-                    without=("modifiers", "without", "adds", "counted", "keeps", "full", "several", "frees", "of_all", "first", "rule"),
+                    without=(
+                        *("modifiers", "without", "adds", "counted", "keeps"),
+                        *("full", "several", "always", "by_others", "after", "of_all", "first", "rule"),
+                    ),
                 ),
             }
             for life in protocol.lifecycles
