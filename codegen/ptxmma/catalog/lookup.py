@@ -17,6 +17,7 @@ from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.roles import multiplicands
 from ptxmma.catalog.summaries.listing import least_targets, spans
+from ptxmma.catalog.summaries.target_summary import summary
 from ptxmma.catalog.variants import fixed_tokens, placeholders, qualifier_values
 from ptxmma.model import InstructionSet, Spec
 
@@ -138,11 +139,19 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
                 return accepted
             others = least_targets(spec, {name for match in matches for name in match.instruction.accepted_by()})
             reason = f"{target} accepts no instruction with the other words; accepted by {' '.join(others)}"
+            reason += _instead(known, matches, target)
         else:
             wrong = [word for word in left_out if not is_target(spec, word) or word.isdigit()] or left_out
             reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(wrong)}"
         raise UnknownInstruction(text, reason, _usual(spec, matches))
     return []
+
+
+def _instead(known: Catalog, matches: Sequence[words.Match], target: str) -> str:
+    """The families with which a target multiplies in place of one that it lacks, the usual of some matches: ``"; it has mma instead"``."""
+    family = words.preferred(known.database.spec, matches)[0][0].instruction.family
+    instead = next((entry["instead"] for entry in summary(known, target)["lacks"] if entry["family"] == family), [])
+    return f"; it has {', '.join(instead)} instead" if instead else ""
 
 
 def _nearest(known: Catalog, shape: str, others: Sequence[str]) -> list[words.Match]:

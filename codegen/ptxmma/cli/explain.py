@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from ptxmma.model import Message, Spec, Swizzle
 
 
+#: The name of a rule, and other words.
+_RULE = re.compile(r"[a-z]+(-[a-z]+)*")
+
+
 def _codes(context: click.Context) -> list[str]:
     from ptxmma.check.rules import RULES
 
-    return [*RULES, *(message.code for message in catalog_of(context.params.get("database")).database.spec.messages)]
+    return [*(message.code for message in catalog_of(context.params.get("database")).database.spec.messages), *RULES]
 
 
 @click.command("explain", cls=Command)
@@ -44,11 +48,12 @@ def command(code: str, as_json: bool, database: str | None) -> None:
     if mode := swizzle_of(spec, code):
         _show_swizzle(spec, mode, as_json=as_json)
         return
-    message, rules = message_of(spec, code), []
-    if message is None or message.rules:
+    message, rule, rules = message_of(spec, code), None, []
+    if message.rules if message else _RULE.fullmatch(code.strip().lower()):
         from ptxmma.check.rules import RULES  # the checker is large
 
-        rules = [f"{rule}: {RULES[rule].what}" for rule in (message.rules if message else ())]
+        rule = RULES.get(code.strip().lower())
+        rules = [f"{name}: {RULES[name].what}" for name in (message.rules if message else ())]
     if message:
         _show(
             {"code": message.code, "text": message.text, "error": message.error, "cause": message.cause, "remedy": message.remedy},
@@ -60,7 +65,7 @@ def command(code: str, as_json: bool, database: str | None) -> None:
             },
             as_json=as_json,
         )
-    elif rule := RULES.get(code.strip().lower()):
+    elif rule:
         _show(
             {"code": code.lower(), "text": rule.what, "cause": rule.why, "remedy": rule.fix, "bad": rule.bad, "good": rule.good},
             {"why": [rule.why], "what to do": [rule.fix], "wrong": rule.bad.splitlines(), "right": rule.good.splitlines()},
@@ -72,7 +77,7 @@ def command(code: str, as_json: bool, database: str | None) -> None:
         with usage_errors():
             found = explanation(catalog_of(database), code)
             if found is None:
-                one_of("code", code, [*(message.code for message in spec.messages), *RULES])
+                one_of("code", code, _codes(click.get_current_context()))
                 return
         facts = {"code": found.name, "text": found.text, "facts": found.facts, "commands": [*found.commands]}
         _show(facts, found.facts | {"commands": found.commands}, as_json=as_json)

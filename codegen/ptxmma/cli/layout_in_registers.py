@@ -95,6 +95,8 @@ def _show_elements(tables: Sequence[Arrangement], query: _Query, question: Quest
         seen: Answer = {"observed": table.operand.observed} if table.operand.observed else {}
         several: Answer = {"operand": table.name} if len(tables) > 1 else {}
         answers += [several | record | seen for record in records]
+    if not answers:
+        raise click.UsageError("no element lies there and has this place: leave out the lane and the register, or the row and the column")
     if question.form != "json":
         columns = list(dict.fromkeys(name for answer in answers for name in answer))
         rows = [[answer.get(name) for name in columns] for answer in answers]

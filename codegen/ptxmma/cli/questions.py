@@ -220,12 +220,12 @@ def _rest(question: Question, left: Sequence[str]) -> list[str] | None:
     if question.takes == "instruction":
         return [*left] if left and _is_about_instructions(text) else None
     if question.takes == "product":
-        return _fields(text)
+        return _descriptor(text)
     return None if left else []
 
 
-def _fields(text: str) -> list[str] | None:
-    """The kind and the fields of the instruction descriptor of a product; None where a text says none."""
+def _descriptor(text: str) -> list[str] | None:
+    """The kind and the bits of the instruction descriptor of a product; None where a text says none."""
     try:
         found = resolve(catalog_of(None), text)
     except (UnknownInstruction, ValueError):
@@ -236,9 +236,10 @@ def _fields(text: str) -> list[str] | None:
         return None
     from ptxmma.catalog.descriptors.lookup import codec
 
+    made = codec("instruction", kind=kind)
+    fields = {field.name for field in made.parameters}
     chosen = found.instruction.resolved(**product).variant.chosen
-    fields = {field.name for field in codec("instruction", kind=kind).parameters}
-    return [kind, *(f"{name}={value}" for name, value in chosen if name in fields)]
+    return [kind, f"{made.encode(**{name: value for name, value in chosen if name in fields}):#010x}"]
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------------

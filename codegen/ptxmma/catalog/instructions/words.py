@@ -29,7 +29,7 @@ _CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)|(16|8)(8)([0-9]{1,3})")
 _BEGUN = 2
 
 #: Matrices and scale factors, whose types a descriptor may choose.
-_MATRICES = ("d", "a", "b", "c", "s")
+MATRICES = ("d", "a", "b", "c", "s")
 
 
 class Match(NamedTuple):
@@ -298,7 +298,7 @@ def types(instruction: Instruction, *matrices: str) -> set[str]:
 def _beside(instruction: Instruction) -> set[str]:
     """The words beside the modifiers of its canonical spelling: types of its matrices, and hints."""
     hints = {text for _, values in instruction.possible_hints() for value in values for text in _texts(value)}
-    return types(instruction, *_MATRICES) | hints
+    return types(instruction, *MATRICES) | hints
 
 
 def _first(preference: Preference, matches: Iterable[Match]) -> list[Match]:

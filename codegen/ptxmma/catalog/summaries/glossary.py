@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ class Explanation(NamedTuple):
     commands: Sequence[str]
 
 
+@functools.lru_cache(maxsize=4)  # a question without a verb is explained for its verb, and then by it
 def explanation(catalog: Catalog, text: str) -> Explanation | None:
     """The explanation of a name; None for another text.
 
@@ -96,7 +98,7 @@ def _families(catalog: Catalog, element: str) -> list[str]:
     """The families with operands of a type, each after the targets that it needs: ``"sm_89+: mma mma.sp"``."""
     accepted: dict[str, set[str]] = {}
     for each in catalog.all():
-        if element in each.qualifiers.values() or element in words.types(each, "a", "b", "d"):
+        if element in each.qualifiers.values() or element in words.types(each, *words.MATRICES):
             accepted.setdefault(each.family, set()).update(each.accepted_by())
     targets: dict[str, list[str]] = {}
     for family, names in accepted.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.products import resolution
 from ptxmma.model import InstructionSet, Version
@@ -49,10 +50,10 @@ def summary(catalog: Catalog, name: str) -> TargetSummary:
     spec = catalog.database.spec
     target = next(entry for entry in spec.targets if entry.name == name)
     plain = name.rstrip("af")
-    accepted: dict[str, list[Instruction]] = {}
+    accepted: dict[str, list[tuple[Instruction, Version]]] = {}
     for each in catalog.all():
-        if name in each.accepted_by():
-            accepted.setdefault(each.family, []).append(each)
+        if first := requirements.accepted_by(spec, each.variant).get(name):
+            accepted.setdefault(each.family, []).append((each, first))
     release = next((entry for entry in spec.isa_versions if Version(entry.version) >= Version(target.ptx)), None)
     families = dict.fromkeys(entry.family for entry in spec.instructions)
     products = {entry.family: entry.sparse for entry in spec.instructions if _multiplies(entry)}
@@ -69,8 +70,8 @@ def summary(catalog: Catalog, name: str) -> TargetSummary:
             {
                 "family": family,
                 "instructions": len(members),
-                "ptx": min(each.accepted_by()[name] for each in members),
-                "types": list(dict.fromkeys(type for each in members for type in _types_of_a(each))),
+                "ptx": min(first for _, first in members),
+                "types": list(dict.fromkeys(type for each, _ in members for type in _types_of_a(each))),
             }
             for family, members in sorted(accepted.items())
         ],
