@@ -104,3 +104,87 @@ def test_a_variable_of_shared_memory_stands_for_its_address() -> None:
         ("mapa.shared::cluster.u32 %r0, nowhere, 1;", "undeclared"),
     ):
         assert [each.rule for each in check(text.replace("{}", line))] == [rule], line
+
+
+_COUNTED = (
+    ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n.reqntid 128\n.reqnctapercluster {blocks}\n{{\n"
+    ".reg .b32 %r<20>; .reg .b64 %rd<4>; .reg .pred %p<9>; .shared .align 8 .b64 bar;\n"
+    "mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, bar; setp.ne.u32 %p1, %r1, 0; @%p1 bra on;\n"
+    "mbarrier.init.shared.b64 [bar], {count}; fence.mbarrier_init.release.cluster;\n"
+    "on: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n{arrivals}\n"
+    "poll: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra poll;\n"
+    "done: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nret;\n}}\n"
+)
+_TO = "mapa.shared::cluster.u32 %r9, %r3, {}; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9];"
+_OTHER = "xor.b32 %r5, %r2, 1;" + _TO.format("%r5")
+_IN_FIRST = "setp.ne.u32 %p3, %r2, 0; @%p3 bra done;"
+_ROUND = "mov.u32 %r7, 0; loop: {} add.u32 %r7, %r7, 1; setp.lt.u32 %p6, %r7, 2; @%p6 bra loop;"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "arrivals", "number"),
+    [
+        (2, _OTHER, 128),  # each thread of the other block
+        (2, f"{_OTHER} mbarrier.arrive.shared.b64 _, [bar];", 256),
+        (4, "@%p1 bra skip;" + "".join(map(_TO.format, range(4))) + "skip:", 4),  # one thread of each block tells all of them
+        (4, "setp.ge.u32 %p2, %r1, 4; @%p2 bra skip;" + _TO.format("%r1") + "skip:", 4),  # so do four threads, one block each
+        (4, "add.s32 %r5, %r2, 1; and.b32 %r6, %r5, 3;" + _TO.format("%r6"), 128),  # the next block, round the cluster
+        (4, _TO.format(0) + _IN_FIRST, 512),
+        (4, "setp.eq.u32 %p5, %r2, 0; @%p5 bra skip;" + _TO.format(0) + "skip:" + _IN_FIRST, 384),  # from all but the first
+        (2, _TO.format("%r2"), 128),  # the thread block itself
+    ],
+)
+def test_arrivals_from_other_thread_blocks_are_counted(blocks: int, arrivals: str, number: int) -> None:
+    def found(count: int) -> list[str]:
+        return [each.rule for each in check(_COUNTED.format(blocks=blocks, count=count, arrivals=arrivals))]
+
+    assert found(number) == []
+    assert found(number + 1) == ["wrong-arrival-count"]
+
+
+@pytest.mark.parametrize("arrivals", [_OTHER, "setp.ge.u32 %p2, %r1, 4; @%p2 bra skip;" + _TO.format("%r1") + "skip:"])
+def test_more_arrivals_from_other_thread_blocks_than_a_phase_counts(arrivals: str) -> None:
+    assert [each.rule for each in check(_COUNTED.format(blocks=4, count=2, arrivals=arrivals))] == ["wrong-arrival-count"]
+
+
+@pytest.mark.parametrize("arrivals", ["ld.shared.u32 %r7, [bar+4];" + _TO.format("%r7"), _ROUND.format(_TO.format("%r7"))])
+def test_arrivals_in_thread_blocks_that_are_not_known(arrivals: str) -> None:
+    assert [each.rule for each in check(_COUNTED.format(blocks=2, count=999, arrivals=arrivals))] == ["not-followed"]
+
+
+_RING = (
+    ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 n)\n.reqntid 64\n.reqnctapercluster 2\n{{\n"
+    ".reg .b32 %r<20>; .reg .b64 %rd<4>; .reg .pred %p<9>; .shared .align 16 .b8 tile[64]; .shared .align 8 .b64 full; "
+    ".shared .align 8 .b64 free; .shared .align 8 .b64 end;\n"
+    "mov.u32 %r1, %tid.x; ld.param.u32 %r8, [n]; mov.u32 %r3, free; setp.ne.u32 %p1, %r1, 0; @%p1 bra on;\n"
+    "mbarrier.init.shared.b64 [full], 1; mbarrier.init.shared.b64 [free], 2; mbarrier.init.shared.b64 [end], 32;\n"
+    "fence.mbarrier_init.release.cluster;\non: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+    "mov.u32 %r10, 0; setp.lt.u32 %p2, %r1, 32; @%p2 bra read; setp.ne.u32 %p3, %r1, 32; @%p3 bra done;\n"
+    "fill: and.b32 %r11, %r10, 1; xor.b32 %r12, %r11, 1;\n"
+    "spin: mbarrier.try_wait.parity.shared.b64 %p4, [free], %r12; @!%p4 bra spin;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 _, [full], 64;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 64, [full];\n"
+    "add.u32 %r10, %r10, 1; setp.lt.u32 %p5, %r10, %r8; @%p5 bra fill;\n{tail}\nbra done;\n"
+    "read: and.b32 %r11, %r10, 1;\npoll: mbarrier.try_wait.parity.shared.b64 %p4, [full], %r11; @!%p4 bra poll;\n"
+    "ld.shared.b32 %r13, [tile]; setp.ge.u32 %p6, %r1, 2; @%p6 bra next;\n"
+    "mapa.shared::cluster.u32 %r9, %r3, %r1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9];\n"
+    "next: add.u32 %r10, %r10, 1; setp.lt.u32 %p5, %r10, %r8; @%p5 bra read;\n{after}\ndone: {end} ret;\n}}\n"
+)
+_LAST = "last: mbarrier.try_wait.parity.shared.b64 %p7, [{}], 0; @!%p7 bra last;"
+_SENT = "mov.u32 %r4, end; mov.u32 %r2, %cluster_ctarank; xor.b32 %r6, %r2, 1; mapa.shared::cluster.u32 %r5, %r4, %r6;"
+_SENT += "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];"
+
+
+@pytest.mark.parametrize(
+    ("tail", "after", "end", "wrong"),
+    [
+        ("", "", "", True),
+        (_LAST.format("free"), "", "", False),  # what fills the ring waits for the last readers
+        ("", "", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;", False),
+        (_LAST.format("end"), _SENT, "", False),  # a later arrival of the same threads, for which something waits
+        ("", "barrier.cluster.arrive; barrier.cluster.wait;", "", False),
+    ],
+)
+def test_the_last_arrivals_in_another_thread_block(tail: str, after: str, end: str, wrong: bool) -> None:  # a parameter of the test
+    found = check(_RING.format(tail=tail, after=after, end=end))
+    assert [each.rule for each in found if each.severity != "note"] == ["absent-block"] * wrong

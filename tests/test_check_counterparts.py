@@ -154,24 +154,24 @@ def test_a_kernel_says_once_what_is_not_followed() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (_REMOTE, "mapa"),
+        (_REMOTE, "arrivals in thread blocks that are not known"),
         ("mov.u32 %r7, %tid.y;", "%tid.y"),
         (
-            "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bars+8], 3;",
-            "cta_group::2, commits with .multicast::cluster",
+            "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bars+8], %rs1;",
+            "cta_group::2, arrivals in thread blocks that are not known",
         ),
     ],
 )
 def test_a_kernel_says_once_which_arrivals_are_not_counted(line: str, why: str) -> None:
     found = check(_HEAD.replace("sm_90a", "sm_100a") + "\n".join((*_KERNEL, line, "ret;", "}", "")))
     said = [each.message for each in found if each.message.startswith("not counted")]
-    assert said == [f"not counted: arrivals on the mbarriers of 2 initialisations, as the kernel has {why}"]
+    assert said == [f"not counted: arrivals (2 mbarriers are initialised), as the kernel has {why}"]
 
 
 def test_a_kernel_says_once_that_the_bytes_of_tensor_copies_are_not_counted() -> None:
     copy = _COPY.replace("bulk", "bulk.tensor.1d").replace("[%rd3], 128", "[%rd3, {%r3}]")
     found = check(_HEAD + "\n".join((_EMPTY, _EXPECT, copy, copy, _FULL, _ARRIVE, "ret;", "}", "")))
-    assert [each.message for each in found] == ["not counted: the bytes of 2 tensor copies, which a tensor map gives"]
+    assert [each.message for each in found] == ["not counted: the bytes of tensor copies (2), which a tensor map gives"]
 
 
 def test_paths_that_are_not_followed_are_named_once() -> None:

@@ -22,6 +22,7 @@ _ALLOC, _RELINQUISH, _FREE, _LOAD = (
 )
 _WAIT, _MEETING = re.compile(rb"mbarrier\.(?:try|test)_wait"), re.compile(rb"barrier\.cluster\.(?:arrive|wait)[^;]*;")
 _REACH = b"{ .reg .b32 here, there; mov.u32 here, 0; mapa.shared::cluster.u32 there, here, 1; st.shared::cluster.b32 [there], here; }\n"
+_ARRIVAL = re.compile(rb"mbarrier\.arrive[\w.:]*\.shared::cluster[^;]*;|tcgen05\.commit[\w.:]*\.multicast[^;]*;")
 _WHOLE = re.compile(rb"(\bbar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+\d+)\s*;")
 _GROUP_WAIT, _TOLD = (
     re.compile(rb"cp\.async\.bulk\.wait_group(?:\.read)?\s+(\d+)\s*;"),
@@ -163,6 +164,12 @@ def _smaller_barriers(text: bytes) -> bytes | None:
     return _WHOLE.sub(rb"\1, 64;", text[: wait.start()]) + text[wait.start() :] if wait and _WHOLE.search(text, 0, wait.start()) else None
 
 
+def _without_last_meeting(text: bytes) -> bytes | None:
+    """No barrier of the cluster after the last arrival in another thread block."""
+    last = max((match.end() for match in _ARRIVAL.finditer(text)), default=-1)
+    return text[:last] + _MEETING.sub(b"", text[last:]) if last >= 0 and _MEETING.search(text, last) else None
+
+
 def _own_window(text: bytes) -> bytes | None:
     """Arrivals and stores by an address of ``mapa`` are without ``::cluster``."""
     there = rb"(mbarrier\.arrive|st)([\w.:]*)\.shared::cluster([\w.:]*\s[^;]*;)"
@@ -275,6 +282,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
     TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
     TextFault("barriers of 64 threads before the first wait", "unpublished-barrier", _smaller_barriers),
+    TextFault("no barrier of the cluster after the last arrival in another block", "absent-block", _without_last_meeting),
     TextFault("an address of mapa without ::cluster", "state-space", _own_window),
     TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
     TextFault("no barrier between the last load and tcgen05.dealloc", "freed-in-use", _between(_LOAD, _FREE, _MET)),

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, mapped
+from ptxmma.check.mbarriers import UNCOUNTED
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
@@ -14,6 +16,7 @@ from ptxmma.ptx.flow_events import words_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ptxmma.check.clusters import Mapped
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
 
@@ -28,8 +31,11 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: Arrivals that change the count, or that may be in other thread blocks.
-_UNCOUNTED = re.compile(rb"mbarrier\.arrive_drop|mbarrier\..*\.shared::cluster|tcgen05\..*\.multicast")
+#: Arrivals that change the count.
+_DROPS = b"mbarrier.arrive_drop"
+#: Arrivals in other thread blocks: a commit for several, and one by an address of the cluster.
+_SENT, _REMOTE = b".multicast::cluster", re.compile(rb"mbarrier\..*\.shared::cluster")
+_REGISTER = re.compile(rb"\[\s*([\w$%]+)")
 
 
 class _Arrivals(NamedTuple):
@@ -38,15 +44,12 @@ class _Arrivals(NamedTuple):
     Attributes:
         threads: a mask of the threads that execute it.
         times: the arrivals of each.
+        blocks: the number of arrivals on the mbarrier of each thread block of a cluster.
     """
 
     threads: int
     times: int
-
-    @property
-    def number(self) -> int:
-        """The number of arrivals."""
-        return self.threads.bit_count() * self.times
+    blocks: tuple[int, ...]
 
 
 def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
@@ -73,13 +76,15 @@ def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False
         arriving: the instructions.
         in_turn: whether each thread executes one of them, not each once.
     """
-    found = [_arrivals(barriers, each, barriers.most) for each in arriving] if barriers.are_counted else [None]
+    found = [_arrivals(barriers, each) for each in arriving] if barriers.are_counted else [None]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None
     if in_turn:
-        known = [_Arrivals(functools.reduce(int.__or__, (each.threads for each in known)), max(each.times for each in known))]
-    return sum(each.number for each in known)
+        if barriers.blocks != 1:
+            return None
+        return functools.reduce(int.__or__, (each.threads for each in known)).bit_count() * max(each.times for each in known)
+    return max(map(sum, zip(*(each.blocks for each in known), strict=True)), default=0)
 
 
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
@@ -89,12 +94,13 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     for each in barriers.arrivals if barriers.are_counted else ():
         place = each.place
         count = barriers.arrivals_of_a_phase(place) if place is not None else None
-        few = _arrivals(barriers, each, barriers.fewest, exist=None if exact else barriers.sure) if count else None
-        if place is not None and count and few is not None and few.number > count:
-            address = text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
+        few = _arrivals(barriers, each, sure=True, exist=None if exact else barriers.sure) if count else None
+        if place is not None and count and few is not None and max(few.blocks) > count:
+            there = _mapped(barriers, each)
+            address = there.address if there else text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
             if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
                 given = f"{count:,} in line {_line_of_init(barriers, place)}"
-                yield each, f"{given}, and {few.number:,} come; initialise it with that number, or let fewer arrive"
+                yield each, f"{given}, and {max(few.blocks):,} come; initialise it with that number, or let fewer arrive"
 
 
 def _line_of_init(barriers: Mbarriers, place: Place) -> int:
@@ -102,17 +108,18 @@ def _line_of_init(barriers: Mbarriers, place: Place) -> int:
     return barriers.function.position(next(each.use.offset for each in barriers.made if each.may_be_of(place)))[0]
 
 
-def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, exist: int | None = None) -> _Arrivals | None:
-    """The arrivals of some threads; None where they are not known.
+def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int | None = None) -> _Arrivals | None:
+    """The most arrivals of an instruction; None where they are not known.
 
     Args:
         barriers: the mbarriers of the kernel.
         used: the instruction.
-        threads: the threads that execute each instruction.
+        sure: whether to count the threads that all execute it in some launch, and not all that may.
         exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
-    opcode, mask, times = used.use.opcode, threads.get(used.use.offset), times_of(barriers, used)
-    if mask is None or times is None or used.place is None or _UNCOUNTED.match(opcode):
+    opcode, times = used.use.opcode, times_of(barriers, used)
+    mask = (barriers.fewest if sure else barriers.most).get(used.use.offset)
+    if mask is None or times is None or used.place is None or opcode.startswith(_DROPS):
         return None
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
         return None
@@ -120,7 +127,61 @@ def _arrivals(barriers: Mbarriers, used: Used, threads: Mapping[int, int], *, ex
         everyone = (1 << thread_values.WARP) - 1
         warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
         mask = max(mask & exist, everyone if everyone in warps else mask & -mask, key=int.bit_count)
-    return _Arrivals(mask, times)
+    blocks = _in_blocks(barriers, used, mask, times, sure=sure)
+    return None if blocks is None else _Arrivals(mask, times, blocks)
+
+
+def _in_blocks(barriers: Mbarriers, used: Used, mask: int, times: int, *, sure: bool) -> tuple[int, ...] | None:
+    """The number of arrivals of some threads on the mbarrier of each thread block of a cluster; None where it is not known."""
+    use, size, number = used.use, barriers.blocks, mask.bit_count() * times
+    remote = is_remote(barriers, used)
+    if size <= 1:  # of a cluster whose size is not known, only the thread block's own arrivals count
+        return None if remote else (number,)
+    ranks = barriers.ranks[sure].get(use.offset, 0)
+    executing = [rank for rank in range(size) if ranks >> rank & 1]
+    if not remote:
+        return tuple(number if rank in executing else 0 for rank in range(size))
+    if _SENT in use.opcode:
+        sent = barriers.addresses.of(use.operand, use.offset)
+        return None if sent.terms else tuple(number * len(executing) * (sent.constant >> rank & 1) for rank in range(size))
+    address = _mapped(barriers, used)
+    if address is None:
+        return None
+    registers = barriers.paths.registers
+    to = registers.masks(OWN_RANK, size, OF_BLOCKS).numbers_of(address.rank)
+    if to is not None:
+        return tuple(number * sum(to[each] == rank for each in executing) for rank in range(size))
+    to = registers.masks(thread_values.INDEX, thread_values.threads_of(barriers.function.text)).numbers_of(address.rank)
+    if to is None:
+        return None
+    own = (sum(1 << thread for thread, each in enumerate(to) if each == rank) & mask for rank in range(size))
+    return tuple(each.bit_count() * times * len(executing) for each in own)
+
+
+def is_remote(barriers: Mbarriers, used: Used) -> bool:
+    """Return whether an instruction may arrive on mbarriers of other thread blocks."""
+    opcode = used.use.opcode
+    if _SENT in opcode or _REMOTE.match(opcode):
+        return True
+    return _mapped(barriers, used) is not None
+
+
+def _mapped(barriers: Mbarriers, used: Used) -> Mapped | None:
+    """The ``mapa`` that gives the address of an mbarrier; None without one."""
+    match = _REGISTER.search(barriers.function.text, used.use.offset) if b"mapa" in barriers.function.text else None
+    return mapped(barriers.function, match[1], used.use.offset) if match is not None else None
+
+
+def uncounted(barriers: Mbarriers) -> str:
+    """The arrivals and the bytes of a kernel that are not counted; empty where all are."""
+    text = barriers.function.text
+    words = [word.decode() for word in UNCOUNTED if word in text]
+    remote = [each for each in barriers.arrivals if is_remote(barriers, each)]
+    words += ["arrivals in thread blocks that are not known"] if any(_arrivals(barriers, each) is None for each in remote) else []
+    tensors = sum(b".tensor" in each.use.opcode for each in barriers.fills)
+    left = [f"arrivals ({len(barriers.made)} mbarriers are initialised), as the kernel has {', '.join(words)}"] if words else []
+    left += [f"the bytes of tensor copies ({tensors}), which a tensor map gives"] if tensors else []
+    return f"not counted: {'; '.join(left)}" if left else ""
 
 
 def times_of(barriers: Mbarriers, used: Used) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.remarks import Remark, spelling_of
@@ -38,13 +38,22 @@ RULES: Mapping[str, Rule] = {
 _SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
 #: An instruction on shared memory of its own thread block, and the register of the address.
 _OWN = re.compile(
-    rb"(?<![\w$%.:])((?:ld|st|atom|red|mbarrier|ldmatrix|stmatrix)\.(?:(?!async)[\w:]+\.)*?shared(?:::cta)?(?:\.[\w:]+)*)\s[^;\[]*\[\s*(%[\w$]+)"
+    rb"(?<![\w$%.:])((?:ld|st|atom|red|mbarrier|ldmatrix|stmatrix)\.(?:(?!async)[\w:]+\.)*?shared(?:::cta)?(?:\.[\w:]+)*)\s[^;\[]*\[\s*([\w$%]+)"
 )
 #: Instructions through which an address stays one of the same thread block, and most of them that are followed.
 _COPYING, _MOST_COPIES = (b"mapa", b"mov.", b"add.", b"cvta.", b"cvt."), 8
-_OWN_RANK = b"%cluster_ctarank"
+#: The rank of a thread block in its cluster, and the special registers that differ between thread blocks.
+OWN_RANK, OF_BLOCKS = b"%cluster_ctarank", re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: The kind of an operand that is a mask of thread blocks, and the unit of one that is the rank of a thread block.
 _MASK, _RANK = "cta-mask", "blocks"
+
+
+class Mapped(NamedTuple):
+    """A ``mapa``: its place in the text, and its operands, an address and the rank of a thread block."""
+
+    at: int
+    address: bytes
+    rank: bytes
 
 
 class Clusters:
@@ -75,9 +84,10 @@ class Clusters:
     def _misplaced(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions on the thread block's own shared memory by an address that ``mapa`` gives."""
         for each in _OWN.finditer(function.text) if b"mapa" in function.text else ():
-            mapped = _mapped(function, each[2])
-            if mapped >= 0:
-                line = function.position(mapped)[0]
+            address = mapped(function, each[2], each.start())
+            ranks = {write[2].strip() for write in function.predicates.writes(address.rank)} or {address.rank} if address else {OWN_RANK}
+            if address is not None and ranks != {OWN_RANK}:
+                line = function.position(address.at)[0]
                 text = f"mapa of line {line} gives an address in another thread block, and .shared is memory of this one: behaviour is "
                 text += f"undefined; write .shared::cluster, or do it in that thread block (PTX ISA {self._mapping})"
                 yield Remark(Token(each[1], each.start(1)), "warning", "state-space", text), each[1]
@@ -88,19 +98,19 @@ class Clusters:
         return operands_by_count(instruction, _names) if instruction is not None else {}
 
 
-def _mapped(function: Function, name: bytes) -> int:
-    """The place of the ``mapa`` from which the address in a register comes; -1 where none is seen, or it names the thread block itself."""
-    opcode, operands, place = b"", name, -1
+def mapped(function: Function, name: bytes, at: int) -> Mapped | None:
+    """The ``mapa`` from which the address in a register comes, at a place in the text; None where the text shows none."""
+    registers = function.predicates
     for _ in range(_MOST_COPIES):
-        writes = function.predicates.writes(operands.partition(b",")[0].strip())
-        if len(writes) != 1 or not (opcode := writes[0][0]).startswith(_COPYING):
-            return -1
-        _, _, operands, place = writes[0]
+        writes = registers.writes(name)
+        write = writes[0] if len(writes) == 1 else registers.write_before(name, at)
+        if write is None or not write[0].startswith(_COPYING):
+            return None
+        opcode, _, operands, at = write
+        name, _, rank = (part.strip() for part in operands.partition(b","))
         if opcode.startswith(b"mapa"):
-            rank = operands.rpartition(b",")[2].strip()
-            ranks = {write[2].strip() for write in function.predicates.writes(rank)} or {rank}
-            return place if ranks != {_OWN_RANK} else -1
-    return -1
+            return Mapped(at, name, rank)
+    return None
 
 
 def _names(operand: Operand) -> bool:

@@ -55,8 +55,6 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: Parts of a kernel's text with which other thread blocks may arrive, or the threads of a block are not counted by ``%tid.x``.
-UNCOUNTED = (b"mapa", b"cta_group::2", b"%tid.y", b"%tid.z")
 #: The operand before the last in brackets.
 _BEFORE_LAST = re.compile(rb"\]\s*,\s*([^,\[\]]+?)\s*,\s*\[[^\[\]]*\][^\[\]]*\Z")
 #: A predicate before an instruction, or none.
@@ -107,8 +105,6 @@ class Counterparts:
                 continue
             uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
             yield from _unfollowed(uses)
-            made = [use for use in uses if any(starts(use.opcode, word.encode()) for word in pairing.made)]
-            yield from _uncounted(text, uses, made)
             for count in pairing.counts if b"mapa" not in text else ():  # another thread block may bring more bytes
                 for use, numbers in _miscounted(text, uses, count, addresses):
                     message = f"{count.text}: {numbers} (PTX ISA {count.source})"
@@ -141,24 +137,6 @@ def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
         count = f"{len(computed)} instructions of this kernel name mbarriers" if len(computed) > 1 else "it names an mbarrier"
         text = f"{count} by an address that is computed: they are not followed"
         yield Remark(Token(computed[0].opcode, computed[0].offset), "note", "not-followed", text), computed[0].opcode
-
-
-def _uncounted(text: bytes, uses: Sequence[Use], made: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
-    """The remark on the arrivals and bytes of a kernel that are not counted, at the first mbarrier that it initialises."""
-    words = [word.decode() for word in UNCOUNTED if word in text]
-    if any(use.opcode.startswith(b"tcgen05.commit") and b".multicast::cluster" in use.opcode for use in uses):
-        words.append("commits with .multicast::cluster")
-    tensors = sum(b".tensor" in use.opcode and b"complete_tx" in use.opcode for use in uses)
-    made_in = _numbered(len(made), "initialisation")
-    left = [f"arrivals on the mbarriers of {made_in}, as the kernel has {', '.join(words)}"] if words else []
-    left += [f"the bytes of {_numbered(tensors, 'tensor copy')}, which a tensor map gives"] if tensors else []
-    if made and left:
-        yield Remark(Token(made[0].opcode, made[0].offset), "note", "not-followed", f"not counted: {'; '.join(left)}"), made[0].opcode
-
-
-def _numbered(count: int, noun: str) -> str:
-    """A number with its noun: ``2 tensor copies``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
 
 
 def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: Addresses) -> Iterator[tuple[Use, str]]:

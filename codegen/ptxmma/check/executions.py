@@ -7,11 +7,10 @@ elected thread; the thread blocks of a cluster from those that ``%cluster_ctaran
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.clusters import size_of
+from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, size_of
 from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.kernel_paths import ALIGNED, has_modifier
 from ptxmma.check.remarks import Remark, spelling_of
@@ -68,8 +67,6 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-_RANK_REGISTER = b"%cluster_ctarank"
-_OF_BLOCKS = re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: A commit, which a mask sends to several thread blocks; and the bits of that mask.
 _TRACKED, _SENT, _MOST_BLOCKS = b"tcgen05.commit", b".multicast::cluster", 16
 #: Thread blocks of a pair.
@@ -118,7 +115,7 @@ class Executions:
         text = function.text
         if not text.startswith(b".entry"):
             return
-        if _RANK_REGISTER in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
+        if OWN_RANK in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
             yield from self._lone(function, paths)
         yield from self._doubled(text, paths)
         if _SENT in text:
@@ -173,7 +170,7 @@ class Executions:
         """The remarks on instructions that both thread blocks of a pair execute, where one does for both."""
         named = [issuer for issuer in self._once if issuer.lone and all(modifier.encode() in text for modifier in issuer.lone)]
         count = max(size_of(text), _PAIR)
-        together = paths.reached_together(paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS).together) if named else []
+        together = paths.reached_together(paths.registers.masks(OWN_RANK, count, OF_BLOCKS).together) if named else []
         for each in together:
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.lone)), None)
             if issuer is not None and _has_whole(each.threads, count, _PAIR):
@@ -184,7 +181,7 @@ class Executions:
     def _untold(self, text: bytes, paths: KernelPaths, addresses: Addresses, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a thread block for an mbarrier on which nothing but commits arrives, and only those for others."""
         count = max(size_of(text), _PAIR)
-        masks = paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS)
+        masks = paths.registers.masks(OWN_RANK, count, OF_BLOCKS)
         for pairing, fault in self._untold_faults:
             reached = {each.offset: each.threads for each in paths.reached(masks.threads)}
             together = {each.offset: each.threads for each in paths.reached_together(masks.together)}
@@ -203,7 +200,7 @@ class Executions:
     def _lone(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""
         count = max(size_of(function.text), _PAIR)
-        executed = paths.reached(paths.registers.masks(_RANK_REGISTER, count, _OF_BLOCKS).threads)
+        executed = paths.reached(paths.registers.masks(OWN_RANK, count, OF_BLOCKS).threads)
         for issuer in self._both:
             for word in issuer.instructions:
                 named = [each for each in executed if starts(each.opcode, word.encode()) and _is_of(each.opcode, issuer, issuer.both)]

@@ -6,7 +6,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.counterparts import UNCOUNTED, uses_of
+from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, size_of
+from ptxmma.check.counterparts import uses_of
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import opcodes_of, starts
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
 _COUNTS = (b"complete_tx", b"expect_tx")
+#: Parts of a kernel's text with which thread blocks arrive on each other's mbarriers in pairs, or ``%tid.x`` does not count the threads.
+UNCOUNTED = (b"cta_group::2", b"%tid.y", b"%tid.z")
 #: The number of a barrier of the thread block.
 _NAMED = re.compile(rb"\s*(\d+)\s*[,;]")
 
@@ -104,7 +107,7 @@ class Mbarriers:
 
     @functools.cached_property
     def are_counted(self) -> bool:
-        """True if the arrivals can be counted: the kernel says how many threads it has, and no other thread block arrives."""
+        """True if arrivals can be counted: the kernel says how many threads it has, and ``%tid.x`` tells them apart."""
         text = self.function.text
         return thread_values.is_limited(text) and not any(word in text for word in UNCOUNTED)
 
@@ -183,6 +186,20 @@ class Mbarriers:
     def fewest(self) -> Mapping[int, int]:
         """A mask of threads that all execute an instruction in some launch, by its place in the text."""
         return self._threads(self.paths.executed_together)
+
+    @functools.cached_property
+    def blocks(self) -> int:
+        """The thread blocks of a cluster; 0 where a kernel that reaches others does not say."""
+        text = self.function.text
+        return size_of(text) if b".reqnctapercluster" in text[: text.find(b"{")] else int(b"mapa" not in text)
+
+    @functools.cached_property
+    def ranks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Masks of thread blocks by the place of an instruction: those that may execute it, and some that all do in a launch."""
+        masks = self.paths.registers.masks(OWN_RANK, self.blocks, OF_BLOCKS)
+        reached = self.paths.reached(masks.threads), self.paths.reached_together(masks.together)
+        may, do = ({each.offset: each.threads for each in executed} for executed in reached)
+        return may, do
 
     @functools.cached_property
     def sure(self) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.arrival_counts import most, times_of, too_few, too_many
+from ptxmma.check.arrival_counts import most, times_of, too_few, too_many, uncounted
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
+from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
 from ptxmma.check.stages import refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
@@ -83,6 +84,9 @@ class PhaseJudge:
                 barriers = barriers_of(pairing)
             except NotFollowedError:
                 continue
+            if barriers.made and (left := uncounted(barriers)):
+                first = barriers.made[0].use
+                yield Remark(Token(first.opcode, first.offset), "note", "not-followed", left), first.opcode
             phases = _Phases(barriers)
             found = {
                 "endless": phases.endless(),
@@ -91,6 +95,7 @@ class PhaseJudge:
                 "few": _firsts(phases.few()),
                 "many": _firsts(too_many(barriers)),
                 "refilled": _firsts(refilled(barriers)),
+                "unheard": _firsts(unheard(barriers)),
             }
             for fault in pairing.phases:
                 for used, details in found.get(fault.fault, ()):

@@ -68,5 +68,5 @@ RULES: Mapping[str, Rule] = dict(sorted(rule for finder in FINDERS for rule in f
 #: The rules that the parts of a spec's protocols may name: what finds them follows that part.
 OF_PROTOCOLS: Mapping[str, frozenset[str]] = {
     "lifecycles": frozenset().union(*(finder.RULES for finder in (lifecycles, proxies, stages, tensor_kernels, thread_orders))),
-    "pairings": frozenset().union(*(finder.RULES for finder in (arrival_counts, counterparts, phases, stages))),
+    "pairings": frozenset().union(*(finder.RULES for finder in (arrival_counts, counterparts, phases, stages, thread_orders))),
 }

@@ -71,7 +71,7 @@ class ThreadMasks:
         return self._masks[predicate, unknown]
 
     def _joint(self, name: bytes, unknown: int | None, *, holds: bool) -> int:
-        numbers = self._numbers_of(name)
+        numbers = self.numbers_of(name)
         if numbers is not None:
             held = int("".join(["1" if number else "0" for number in reversed(numbers)]), 2)
             return held if holds else held ^ (1 << len(numbers)) - 1
@@ -83,7 +83,7 @@ class ThreadMasks:
             return unknown
         return ALL_THREADS if self._is_uniform is not None and self._is_uniform(name) else 0
 
-    def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
+    def numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
         if name not in self._numbers:
             self._numbers[name] = None  # for a value that is computed from itself
@@ -95,7 +95,7 @@ class ThreadMasks:
                 if not place:
                     words = (word.strip() for word in rest.split(b","))
                     names = (self._constant_before(word, offset) if len(self._writes(word)) > 1 else word for word in words)
-                    operands = [self._numbers_of(each, depth + 1) for each in names]
+                    operands = [self.numbers_of(each, depth + 1) for each in names]
                     self._numbers[name] = operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
                 elif self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX:
                     self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
