@@ -98,5 +98,9 @@ def _blocks(node: nodes.Node, depth: int = 0) -> Iterator[str]:
 
 
 def _line(node: nodes.Node) -> str:
-    """The text of a node in one line."""
+    """The text of a node in one line, with ^ before what is raised."""
+    if any(node.findall(nodes.superscript)):
+        node = node.deepcopy()
+        for raised in node.findall(nodes.superscript):
+            raised.insert(0, nodes.Text("^"))
     return re.sub(r"\s+", " ", node.astext()).strip()

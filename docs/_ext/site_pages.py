@@ -32,12 +32,14 @@ _NEEDLESS = re.compile(r'<span class="(?:pre|w)">([^<]*)</span>| class="row-(?:e
 _WORD = re.compile(r"[a-z0-9]+")
 #: Pages without a place of their own come after those of forms.
 _LAST = 1 << 20
-#: Pages whose sections have the same titles everywhere have words of their own; those of other pages are found by their sections, too.
+#: Pages whose sections have the same titles everywhere have words of their own; other pages are found by their sections, too.
 _WORDS, _ALSO, _ALIASES, _SPELLING, _ORDER = "words", "also", "aliases", "spelling", "order"
+#: Words of the text of each section; so many different ones say what it is about.
+_TEXTS, _ENOUGH = "texts", 50
 
 
 def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
-    """The title, address and further words of every page and section, of forms also a spelling.
+    """The title, address, further words and words of the text of every page and section, of forms also a spelling.
 
     Labels are words of the section that they name.
     """
@@ -49,14 +51,35 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
         first, *sections = _sections(env.tocs[document]) or [(title.astext(), "")]
         own_words = f"{words} {env.metadata[document].get(_ALSO, '')} {' '.join(labels.get((document, first[0]), ()))}"
         spelling = env.metadata[document].get(_SPELLING)
-        title_of_page = f"Python: {first[0]}" if document.startswith("api/") else first[0]
-        yield title_of_page, f"{document}.html", own_words, *([spelling] if spelling else [])
-        for text, anchor in () if words else sections:
-            own = labels.get((document, text), [anchor])
-            yield text, f"{document}.html#{own[0]}", f"{first[0]} {' '.join(own)} {' '.join(_joined(own))}"
+        title_of_page = f"Python API: {first[0]}" if document.startswith("api/") else first[0]
+        texts = env.metadata[document][_TEXTS]
+        yield title_of_page, f"{document}.html", own_words, texts.get("", ""), *([spelling] if spelling else [])
+        for title_of_section, anchor in () if words else sections:
+            own = labels.get((document, title_of_section), [anchor])
+            further = f"{title_of_page} {' '.join(own)} {' '.join(_joined(own))}"
+            yield title_of_section, f"{document}.html#{own[0]}", further, texts.get(anchor, "")
     for name, (document, anchor) in env.domaindata["std"]["anonlabels"].items():
         if name.startswith("erratum-"):
-            yield name.replace("-", " ", 1).capitalize(), f"{document}.html#{anchor}", "errata"
+            yield name.replace("-", " ", 1).capitalize(), f"{document}.html#{anchor}", "errata", ""
+
+
+def _keep_texts(app: Sphinx, document: nodes.document) -> None:
+    """Called by Sphinx for each page that was read: the words of its sections' own paragraphs."""
+    sections = list(document.findall(nodes.section))
+    app.env.metadata[app.env.docname][_TEXTS] = {
+        section["ids"][0] if place else "": " ".join(_text_words(section)) for place, section in enumerate(sections)
+    }
+
+
+def _text_words(section: nodes.section) -> list[str]:
+    """The first different words of a section without its subsections and tables."""
+    own = (child for child in section if not isinstance(child, (nodes.section, nodes.table)))
+    words = (word for child in own for each in child.findall(nodes.paragraph) for word in _words(each.astext()) if len(word) > 2)
+    return list(dict.fromkeys(words))[:_ENOUGH]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("c++", "cpp"))
 
 
 def _joined(labels: Iterable[str]) -> Iterator[str]:
@@ -82,18 +105,19 @@ def _sections(toc: nodes.bullet_list) -> list[tuple[str, str]]:
     return [(anchor if anchor.startswith("ptxmma.") else title, anchor) for title, anchor in entries]
 
 
+def _search_data(env: BuildEnvironment) -> str:
+    """The script that find.js loads."""
+    entries = [(title, address, " ".join(dict.fromkeys(_words(words))), *more) for title, address, words, *more in _entries(env)]
+    data = {"PTXMMA_PAGES": entries, "PTXMMA_WORDS": _vocabulary()}
+    return "".join(f"var {name} = {json.dumps(value, separators=(',', ':'))};\n" for name, value in data.items())
+
+
 def _write(app: Sphinx, error: Exception | None) -> None:
     """Called by Sphinx when the site is built."""
     if error is not None or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    entries = [
-        (title, address, " ".join(dict.fromkeys(_WORD.findall(words.lower().replace("c++", "cpp")))), *spelling)
-        for title, address, words, *spelling in _entries(app.env)
-    ]
-    data = {"PTXMMA_PAGES": entries, "PTXMMA_WORDS": _vocabulary()}
-    lines = [f"var {name} = {json.dumps(value, separators=(',', ':'))};\n" for name, value in data.items()]
-    (out / "_static" / "pages.js").write_text("".join(lines), encoding="utf-8")
+    (out / "_static" / "pages.js").write_text(_search_data(app.env), encoding="utf-8")
     explorer = out / "explorer.html"
     text = paths.EXPLORER.read_text(encoding="utf-8")
     explorer.write_text(text.replace("<html ", '<html data-reference="reference/" ', 1), encoding="utf-8")
@@ -144,10 +168,11 @@ def _lighten(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], 
         context["body"] = _NEEDLESS.sub(r"\1", context["body"])
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, int]:
     """Called by Sphinx."""
+    app.connect("doctree-read", _keep_texts)
     app.connect("build-finished", _write)
     app.connect("html-page-context", _lighten)
     app.connect("html-page-context", _share_tree, priority=400)
     app.connect("html-page-context", _open_tree, priority=600)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

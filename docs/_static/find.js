@@ -5,21 +5,27 @@ const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, articles, and what begins a question. */
   const IGNORED = new Set(
     ("ptxmma the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
-      + " take takes need needs use uses get have has hold holds support supports show explain list").split(" "),
+      + " error warning take takes need needs use uses get have has hold holds support supports show explain list").split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
+  /** A word of the text: its score, and its part of a match. */
+  const TEXT = 1.5, TEXT_MATCH = 0.75;
   /** A word that an entry lacks, although others have it. */
   const LACKING = -6;
   /** An entry whose title, up to a colon, says nothing but the question is what was asked for. */
   const NOTHING_ELSE = 12;
-  /** Pages come before their sections, what they explain before the functions of the Python library, and these before the checker's rules. */
-  const PAGE = 1, TARGET = 2, MEMBER = -9, RULE = -40;
+  /** Pages come before their sections. */
+  const PAGE = 1, TARGET = 2;
   /** A form of an instruction, where the question names nothing but types and shapes. */
   const FORM = 10;
+  /** Errata, rules of the checker, members of classes, and chapters for maintainers match by one word less than they have, the one that tells most. */
+  const SIDELINES = /#erratum-|#ptxmma\.|^reference\/(rules\/|differences|evidence)|^(verify|corpus|peers)\./;
   const MOST = 12;
 
   const split = (text) => text.toLowerCase().replace(/c\+\+/g, "cpp").split(/[^a-z0-9]+/).filter(Boolean);
+  /** A word without the ending of a plural or of a verb: what ``allocates`` shares with ``allocation`` and ``alloc``. */
+  const stem = (word) => word.replace(/iz(?=[eia])/, "is").replace(/(?<=^[a-z]{3,})((?<=s|x|ch)es|(?<!s)s|e|ed|ers?|ing|ates?|ations?)$/, "");
 
   /**
    * The words of a question, each with its meanings: lists of words, the first of which is the word itself.
@@ -34,11 +40,11 @@ const PtxmmaFind = (() => {
     for (const name of Object.keys(names).filter((each) => each.includes("_")).sort((one, other) => other.length - one.length)) {
       text = text.replace(new RegExp(`(?<![a-z0-9])${name.replaceAll("_", "[_. ]")}(?![a-z0-9])`), ` ${names[name][0]} `);
     }
-    const found = split(text), telling = found.filter((word) => !IGNORED.has(word) && !(names[word] ?? []).includes(""));
+    const found = split(text), telling = found.filter((word) => !IGNORED.has(word));
     const long = telling.filter((word) => word.length > 1);
     const words = [...new Set(long.length ? long : telling.length ? telling : found)];
     return words.map((word) => {
-      const meanings = (names[word] ?? []).map(split);
+      const meanings = (names[word] ?? []).filter(Boolean).map(split);
       const isType = (each) => types.includes(each) || /\d/.test(each);
       return {meanings: [[word], ...meanings], noun: !isType(word) && !(meanings.length && meanings.every((each) => each.every(isType)))};
     });
@@ -46,13 +52,15 @@ const PtxmmaFind = (() => {
 
   function weight(word, among, [whole, start, inside]) {
     if (among.includes(word)) return whole;
-    if (word.length > 1 && among.some((other) => other.startsWith(word))) return start;
-    return word.length > 2 && among.some((other) => other.includes(word)) ? inside : 0;
+    const root = stem(word);
+    if (word.length > 1 && among.some((other) => other.startsWith(word) || (root.length > 2 && stem(other) === root))) return start;
+    return word.length > 3 && among.some((other) => other.includes(word)) ? inside : 0;
   }
 
   /** A word that no entry has, in British spelling, or cut to the longest that one has: ``quantize`` is quantise, ``h100pcie`` h100. */
   function shortened(word, entries) {
     const known = entries.flatMap(({own, others}) => [...own, ...others]);
+    if (entries.some(({text}) => text.has(stem(word)))) return word;
     const there = [word, word.replace(/iz(?=[eia])/, "is").replace("color", "colour")].find((each) => known.some((other) => other.startsWith(each) || (each.length > 2 && other.includes(each))));
     if (there) return there;
     const begun = known.filter((other) => other.length > 2 && word.startsWith(other));
@@ -60,7 +68,8 @@ const PtxmmaFind = (() => {
   }
 
   /**
-   * The entries that answer a query, best first: [title, address].  Entries are [title, address, words], those of forms with a spelling, too.
+   * The entries that answer a query, best first: [title, address].  Entries are [title, address, words, words of the text], those of forms
+   * with a spelling, too.
    * The vocabulary has people's names with their meanings in words of PTX, and the element types.
    * Bits of a descriptor and elements of a matrix are answered by the explorer.
    */
@@ -68,10 +77,11 @@ const PtxmmaFind = (() => {
     const bits = /^\s*(0x[0-9a-f]{1,16})\s*$/i.exec(query);
     if (bits) return [[`${bits[1]} as a matrix descriptor`, `explorer.html#v=memory&bits=${bits[1]}`]];
     const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(query);
-    const best = ranking(entries, element ? query.replace(element[0], " ") : query, vocabulary).slice(0, MOST);
+    const rest = element ? query.replace(element[0], " ").replace(/\b(lane|thread|register)s?\b/gi, " ") : query;
+    const best = ranking(entries, rest, vocabulary).slice(0, MOST);
     const answers = best.map(({title, address}) => [title, address]);
     if (!element) return answers;
-    const [form] = ranking(entries.filter(([, , , spelling]) => spelling), query.replace(element[0], " "), vocabulary);
+    const [form] = ranking(entries.filter(([, , , , spelling]) => spelling), rest, vocabulary);
     const shown = `at=${element[1].toLowerCase()}:${element[2]},${element[3]}`;
     const title = `${element[0]}${form ? ` of ${form.title}` : ""} in the explorer`;
     return [[title, `explorer.html#${form ? `i=${form.spelling}&` : ""}${shown}`], ...answers];
@@ -79,41 +89,41 @@ const PtxmmaFind = (() => {
 
   /** The entries with most of the nouns, the best first; where there is no noun, those with most of the words. */
   function ranking(entries, query, vocabulary) {
-    const known = entries.map(([title, address, more, spelling]) => {
+    const known = entries.map(([title, address, more, text, spelling]) => {
       // The names of errata say whole sentences: their words weigh no more than those of a page.
       const own = address.includes("#erratum-") ? [] : split(title);
       const head = split(title.split(":")[0]);
-      return {title, address, spelling, own, head, others: [...more.split(" "), ...(own.length ? [] : head)]};
+      return {title, address, spelling, own, head, others: [...more.split(" "), ...(own.length ? [] : head)], text: new Set(text.split(" ").map(stem))};
     });
     const words = wanted(query, vocabulary);
     for (const word of words) if (word.meanings.length === 1) word.meanings = [[shortened(word.meanings[0][0], known)]];
     const said = new Set(words.flatMap(({meanings}) => meanings.flat()));
     // A meaning counts where an entry has all of its words, the word itself and its first meaning more than the others.
-    const best = (meanings, {own, others}) => Math.max(...meanings.map((each, place) => {
-      const least = Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS))));
+    const best = (meanings, {own, others, text}) => Math.max(...meanings.map((each, place) => {
+      const least = Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)) || (text.has(stem(word)) && TEXT)));
       return least && Math.max(least - Math.max(place - 1, 0) / 2, 0.5);
     }));
     const ranked = known.map((entry) => ({...entry, weights: words.map(({meanings}) => best(meanings, entry))}));
-    const anywhere = words.map((_, place) => ranked.some(({weights}) => weights[place]));
+    // A word that few entries have tells more than one of many.
+    const counts = words.map((_, place) => ranked.filter(({weights}) => weights[place]).length);
+    const telling = counts.map((count) => Math.log(ranked.length / (count || 1)));
     // The name of a GPU says where, not what: only its target has it.
     words.forEach((word, place) => (word.noun &&= ranked.some(({address, weights}) => weights[place] && !address.includes("#target-"))));
     const nouns = words.some(({noun}) => noun);
     for (const entry of ranked) {
       const {address, head, weights} = entry;
-      const matched = weights.filter(Boolean).length;
+      const parts = weights.map((each) => (each > TEXT ? 1 : each && TEXT_MATCH));
       const besides = head.filter((word) => !said.has(word)).length;
-      const kind = address.startsWith("reference/rules/") ? RULE
-        : address.includes("#target-") ? TARGET
-        : address.includes("#ptxmma.") ? MEMBER
+      const kind = address.includes("#target-") ? TARGET
         : address.includes("#") ? 0
         : entry.spelling && !nouns ? FORM : PAGE;
-      const whole = !besides && matched === words.length;
-      entry.matched = nouns ? weights.filter((each, place) => each && words[place].noun).length : matched;
-      entry.score = weights.reduce((sum, each, place) => sum + (each || (anywhere[place] ? LACKING : 0)), 0)
+      const whole = !besides && weights.every((each) => each > TEXT);
+      entry.matched = parts.reduce((sum, part, place) => sum + (nouns && !words[place].noun ? 0 : part * telling[place]), 0) - (SIDELINES.test(address) && !whole ? Math.max(...telling) : 0);
+      entry.score = weights.reduce((sum, each, place) => sum + (each || (counts[place] ? LACKING : 0)), 0)
         + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }
     const most = Math.max(0, ...ranked.map((entry) => entry.matched));
-    return most ? ranked.filter((entry) => entry.matched === most).sort((one, other) => other.score - one.score) : [];
+    return ranked.filter(({matched}) => matched > most / 2).sort((one, other) => other.matched - one.matched || other.score - one.score);
   }
 
   return {find};

@@ -4,8 +4,8 @@
  * @file
  * Layouts of tcgen05.ld.red: which thread holds which element.
  *
- * - tcgen05.ld.red: Load from tensor memory into registers, with the least or greatest of a thread's columns
- * - tcgen05.ld.red.16x32bx2: Load from tensor memory into registers, from two places, with the least or greatest of a thread's columns
+ * - tcgen05.ld.red: Load from tensor memory into registers, with the minimum or maximum of a thread's columns
+ * - tcgen05.ld.red.16x32bx2: Load from tensor memory into registers, from two places, with the minimum or maximum of a thread's columns
  *
  * `lane` is the number of a thread, 0 to 31; `i` is the number of an element among those in the
  * thread's registers, lowest bits of the first register first. For each fragment `_row` and `_col`

@@ -7,10 +7,10 @@
 // - cdata: the kept columns of the thread's part
 // - taddr: address of the first lane and column
 // tcgen05.ld.red.spcompress: Load from tensor memory into registers, two of four columns, with the
-// least or greatest of all; executed by a warp (PTX ISA 9.4, 9.7.18.8.3).
+// minimum or maximum of all; executed by a warp (PTX ISA 9.4, 9.7.18.8.3).
 // - mdata: the place of each kept column among its four
 // - cdata: the kept columns of the thread's part
-// - redval: the least or greatest of all columns of the thread
+// - redval: the minimum or maximum of all columns of the thread
 // - taddr: address of the first lane and column
 #pragma once
 

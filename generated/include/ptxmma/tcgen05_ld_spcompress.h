@@ -5,7 +5,7 @@
  * Layouts of tcgen05.ld.spcompress: which thread holds which element.
  *
  * - tcgen05.ld.spcompress: Load from tensor memory into registers, two of four columns
- * - tcgen05.ld.red.spcompress: Load from tensor memory into registers, two of four columns, with the least or greatest of all
+ * - tcgen05.ld.red.spcompress: Load from tensor memory into registers, two of four columns, with the minimum or maximum of all
  *
  * `lane` is the number of a thread, 0 to 31; `i` is the number of an element among those in the
  * thread's registers, lowest bits of the first register first. For each fragment `_row` and `_col`

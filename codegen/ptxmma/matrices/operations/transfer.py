@@ -153,7 +153,7 @@ class TensorLoad(TensorTransfer):
 
 
 class TensorReduce(TensorLoad):
-    """Loads from tensor memory, and the least or greatest of the columns of each thread."""
+    """Loads from tensor memory, and the minimum or maximum of the columns of each thread."""
 
     verb = "loads from tensor memory with a reduction"
     needs = (*TensorLoad.needs, ("reduction", "write"))
@@ -161,7 +161,7 @@ class TensorReduce(TensorLoad):
     def statement(self, instruction: Instruction) -> str:
         """The elements, and what is reduced."""
         fragment, result = self.traced(instruction), operand_of(instruction, "reduction")
-        return f"{super().statement(instruction)}; {result.name} = the least or greatest {fragment.name} of the thread"
+        return f"{super().statement(instruction)}; {result.name} = the minimum or maximum {fragment.name} of the thread"
 
 
 class TensorCompress(Operation):
@@ -173,7 +173,7 @@ class TensorCompress(Operation):
     def statement(self, instruction: Instruction) -> str:
         """The columns that are kept."""
         kept, indices = operand_of(instruction, "fragment"), operand_of(instruction, "indices")
-        return f"{kept.name} = the two least or greatest of each four columns; {indices.name} = their places among the four"
+        return f"{kept.name} = the two smallest or largest of each four columns; {indices.name} = their places among the four"
 
     def refusal(self, instruction: Instruction) -> Missing:
         """No source gives the order of what is kept."""

@@ -24,7 +24,7 @@ class Moved(msgspec.Struct, frozen=True, eq=False):
         instruction: the instruction.
         registers: the registers that it writes, (threads, registers); None for a store.
         memory: the image after a store or a copy; None for the others.
-        reduced: the least or greatest of the columns of each thread, (threads,) of the element type's dtype; None without a reduction.
+        reduced: the minimum or maximum of the columns of each thread, (threads,) of the element type's dtype; None without a reduction.
     """
 
     instruction: Instruction

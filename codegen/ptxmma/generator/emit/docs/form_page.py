@@ -14,7 +14,7 @@ from ptxmma.catalog.instructions.words import types
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.names.product_family import family_of, type_of_product
-from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.operands import Operand, RegisterOperand
 from ptxmma.catalog.roles import Parameter
 from ptxmma.generator.emit.docs import (
     form_groups,
@@ -138,12 +138,13 @@ def places(every: Sequence[FormGroup]) -> dict[str, int]:
 def _words(catalog: Catalog, group: FormGroup) -> list[str]:
     """The words for the search, each once.
 
-    These are all words of the spellings and of the names in generated code, element types, atoms, and machine instructions: of documented
-    forms, if any.
+    These are all words of the spellings and of the names in generated code, the kinds of operands in registers, element types, atoms,
+    and machine instructions: of documented forms, if any.
     """
     known = evidence.of(catalog.database)
     named = [one for one in group.members if one.documented] or group.members
     own = [f"{one.canonical} {one.identifier}" for one in named]
+    own += [f"{operand.kind} register" for operand in named[0].operands if isinstance(operand, RegisterOperand)]
     for one in named:
         row = known.of(one.canonical)
         own += [

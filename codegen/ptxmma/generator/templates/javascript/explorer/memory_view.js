@@ -142,7 +142,7 @@ export class MemoryView {
     fill(
       this.costs,
       h("h2", {}, "Bank conflicts"),
-      h("table", {}, h("thead", {}, h("tr", {}, ["Access of a warp", "Accesses", "Wavefronts", "Least"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
+      h("table", {}, h("thead", {}, h("tr", {}, ["Access of a warp", "Accesses", "Wavefronts", "Minimum"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
       h("label", { class: "field" }, h("span", {}, `Access ${at} of ${pattern.accesses.length}: ${pattern.costs[at]} wavefronts`), slider),
       bankBars(access, pattern.width, facts),
     );
