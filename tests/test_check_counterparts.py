@@ -65,6 +65,19 @@ def test_bytes_that_nothing_expects_are_found() -> None:
     assert messages(*lines) == ["nothing expects the bytes that its mbarrier counts; write mbarrier.arrive.expect_tx for the same address"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [bars], 128;",
+        "cp.async.bulk.prefetch.L2.global [%rd3], 128;",
+    ],
+)
+def test_bulk_copies_without_an_mbarrier_are_on_none(other: str) -> None:
+    """The last operand in brackets is what they read."""
+    assert messages(*_KERNEL, other) == []
+    assert len(messages(*(line for line in _KERNEL if line != _COPY), other)) == 1
+
+
 def test_an_mbarrier_that_is_not_initialised_is_found() -> None:
     wait = "mbarrier.arrive.shared.b64 _, [bars+16]; last: mbarrier.try_wait.parity.shared.b64 %p1, [bars+16], 0; @!%p1 bra last;"
     assert messages(*_KERNEL, wait) == [_NOT_MADE]

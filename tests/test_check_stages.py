@@ -152,6 +152,27 @@ def test_a_warp_is_known_by_the_high_bits_of_its_threads(count: str, found: list
     assert ring(count, others="and.b32 %r16, %r2, -32; setp.eq.s32 %p1, %r16, 128;") == found
 
 
+@pytest.mark.parametrize(("count", "found"), [("1", False), ("2", True)])
+def test_arrivals_on_an_mbarrier_that_is_initialised_again_are_counted_apart(count: str, found: bool) -> None:
+    """One thread expects bytes on two new mbarriers, and on one of them again in each round after the wait for it."""
+    ring = "and.b32 %r9, %r5, 1; shl.b32 %r10, %r9, 3; mov.u32 %r11, bars; add.u32 %r12, %r11, %r10;"
+    ring += "shr.u32 %r13, %r5, 1; and.b32 %r4, %r13, 1;"
+    fill = f"@%p1 {_EXPECT} @%p1 {_COPY}"
+    lines = (
+        *(".version 8.7", ".target sm_90a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .reqntid 128", "{"),
+        ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[2];",
+        "mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0; ld.param.u32 %r3, [count]; mov.u32 %r6, 0;",
+        f"life: mov.u32 %r5, 0; @%p1 mbarrier.init.shared.b64 [bars], {count}; @%p1 mbarrier.init.shared.b64 [bars+8], 1; bar.sync 0;",
+        fill + fill.replace("bars]", "bars+8]"),
+        f"again: {ring} full: mbarrier.try_wait.parity.shared.b64 %p2, [%r12], %r4; @!%p2 bra full; bar.sync 0;",
+        fill.replace("bars]", "%r12]") + "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;",
+        "bar.sync 0; @%p1 mbarrier.inval.shared.b64 [bars]; @%p1 mbarrier.inval.shared.b64 [bars+8];",
+        "add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, %r3; @%p4 bra life; ret;",
+        "}\n",
+    )
+    assert ("wrong-arrival-count" in {each.rule for each in check("\n".join(lines))}) == found
+
+
 def test_arrivals_of_several_rounds_may_complete_a_phase() -> None:
     """A loop inside the loop, in which nothing waits: it may be executed twice for each phase."""
     inner = ("mov.u32 %r11, 0;", "twice:", _ARRIVE, "add.u32 %r11, %r11, 1; setp.lt.u32 %p7, %r11, 2; @%p7 bra twice;", _PARITY)
@@ -281,3 +302,25 @@ def test_the_first_parity_may_be_computed_in_the_round(first: int) -> None:
     parity = f"xor.b32 %r6, %r6, 1; xor.b32 %r16, %r6, {first}; neg.s32 %r17, %r16;"
     found = ring(fill=(parity + _FREE.replace("%r6", "%r17"), _EXPECT, _COPY))
     assert found == ([] if first else ["endless-wait"])
+
+
+_TRACKED = (
+    ".reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<9>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[2];",
+    "mov.u32 %r2, %tid.x; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; mov.u32 %r5, 0; mov.u32 %r4, 0; mov.u32 %r6, 1;",
+    "@%p5 bra made; mbarrier.init.shared.b64 [bars], 1; mbarrier.init.shared.b64 [bars+8], 1; made: bar.sync 0;",
+    "again: @%p5 bra on;",
+    "{0}" + _EXPECT + _COPY,
+    "on: full: mbarrier.try_wait.parity.shared.b64 %p2, [bars], %r4; @!%p2 bra full; xor.b32 %r4, %r4, 1; @%p5 bra off;",
+    "tcgen05.mma.cta_group::1.kind::f16 [%r7], %rd1, %rd2, %r8, %p6;",
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bars+8];",
+    "off: bar.sync 0; add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;",
+    "last: mbarrier.try_wait.parity.shared.b64 %p2, [bars+8], %r4; @!%p2 bra last;",
+)
+
+
+@pytest.mark.parametrize(("free", "found"), [(_FREE + "xor.b32 %r6, %r6, 1;", False), ("", True)])
+def test_a_barrier_does_not_say_that_products_have_read_a_stage(free: str, found: bool) -> None:
+    """tcgen05.mma reads asynchronously: only the mbarrier of its commit tells that it has."""
+    head = (".version 8.7", ".target sm_100a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 128, 1, 1", "{")
+    text = "\n".join((*head, *(line.replace("{0}", free) for line in _TRACKED), "ret;", "}", ""))
+    assert ("refilled-stage" in {each.rule for each in check(text)}) == found

@@ -206,15 +206,19 @@ def _answering(barriers: Mbarriers, place: Place) -> Iterator[Used]:
 
 
 def _come_in_turn(barriers: Mbarriers, arriving: Sequence[Used], place: Place) -> bool:
-    """Return whether a thread that arrives on an mbarrier waits for the next phase of one and the same before it arrives again."""
+    """Return whether a thread that arrives on an mbarrier waits for the next phase of one and the same before it arrives again.
+
+    Another life of the mbarrier begins where it is initialised again.
+    """
     asked = {each.place for each in _answering(barriers, place) if each.place is not None}
-    return any(not _meet(barriers, arriving, [each for each in barriers.waits if each.may_be_of(one)]) for one in asked)
+    made = [each for each in barriers.made if each.place == place]
+    return any(not _meet(barriers, arriving, [*made, *(each for each in barriers.waits if each.may_be_of(one))]) for one in asked)
 
 
-def _meet(barriers: Mbarriers, arriving: Sequence[Used], waits: Sequence[Used]) -> bool:
-    """Return whether a path leads from an arrival to another one, or to itself again, without a wait."""
+def _meet(barriers: Mbarriers, arriving: Sequence[Used], between: Sequence[Used]) -> bool:
+    """Return whether a path leads from an arrival to another one, or to itself again, not through some other instructions."""
     stops: dict[int, list[tuple[int, bool]]] = {}
-    for each in (*arriving, *waits):
+    for each in (*arriving, *between):
         stops.setdefault(each.block, []).append((each.use.offset, each in arriving))
     waiting = [(each.block, each.use.offset) for each in arriving]
     seen = set[int]()

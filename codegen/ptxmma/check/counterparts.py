@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.kernel_paths import is_named
+from ptxmma.check.kernel_paths import has_modifier, is_named
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.addresses import Place
@@ -103,7 +103,8 @@ class Counterparts:
         for pairing in self._pairings:
             if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
                 continue
-            uses = [*uses_of(text, words_of_pairing(pairing), addresses)]
+            named = uses_of(text, words_of_pairing(pairing), addresses)
+            uses = [use for use in named if not any(has_modifier(use.opcode, name) for name in pairing.without)]
             yield from _unfollowed(uses)
             for count in pairing.counts if b"mapa" not in text else ():  # another thread block may bring more bytes
                 for use, numbers in _miscounted(text, uses, count, addresses):

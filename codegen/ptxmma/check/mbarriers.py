@@ -69,10 +69,12 @@ class Order(NamedTuple):
 
     Attributes:
         block: the number of its block.
+        opcode: its opcode.
         name: the number of the barrier of the thread block that it names; empty for any other instruction.
     """
 
     block: int
+    opcode: bytes
     name: bytes
 
 
@@ -129,7 +131,14 @@ class Mbarriers:
         waits = {each.use.offset for each in self.waits}
         found = [each for each in opcodes_of(text, {word.encode() for word in self.pairing.orders}) if each.start() not in waits]
         names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
-        return [Order(self.block_of(each.start()), name[1] if name else b"") for each, name in zip(found, names, strict=True)]
+        return [Order(self.block_of(each.start()), each[0], name[1] if name else b"") for each, name in zip(found, names, strict=True)]
+
+    @functools.cached_property
+    def tracking(self) -> set[int]:
+        """The blocks with asynchronous instructions that read stages, of which only an arrival tells that they have."""
+        words = [word.encode() for word in self.pairing.tracked]
+        text = self.function.text
+        return {self.block_of(each.start()) for each in opcodes_of(text, {*words})} if any(word in text for word in words) else set()
 
     @functools.cached_property
     def _rings(self) -> list[Ring]:

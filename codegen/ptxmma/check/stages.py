@@ -23,9 +23,10 @@ RULES: Mapping[str, Rule] = {
     "refilled-stage": Rule(
         "A copy fills a stage of shared memory again after a wait for its readers.",
         "A wait for the bytes of a copy says nothing of the threads that read them: the next copy may overwrite what they have not read. "
-        "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before. Threads that arrive on "
-        "the mbarrier for which such a loop waits are judged, too: no wgmma.wait_group covers their products, or no "
-        "cp.async.bulk.wait_group a copy out of the stage, or their tcgen05.commit comes before the products.",
+        "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before; no barrier says "
+        "that tcgen05.mma and tcgen05.cp have read, which they do asynchronously. Threads that arrive on the mbarrier for which such a "
+        "loop waits are judged, too: no wgmma.wait_group covers their products, or no cp.async.bulk.wait_group a copy out of the stage, or "
+        "their tcgen05.commit comes before the products.",
         "Wait for an mbarrier on which the readers arrive, or let a barrier of the thread block follow the reads. Write "
         "wgmma.wait_group or cp.async.bulk.wait_group before the arrival; in a kernel with tcgen05, let tcgen05.commit arrive, after the "
         "products.",
@@ -38,6 +39,7 @@ RULES: Mapping[str, Rule] = {
 _ADDRESS = re.compile(rb"\[[^\[\]]*\]")
 #: Parts of opcodes that count bytes and copy nothing from global memory, of which the first one arrives for a copy.
 _EXPECTED = b"expect_tx"
+_OF_MBARRIERS = b"mbarrier."
 _NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
 #: Instructions whose results may be small numbers of rounds.
 _LIMITING, _MASKING = (b"min.", b"rem.", b"selp.", b"bfe."), (b"and.b",)
@@ -66,13 +68,18 @@ def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool
     """Return whether a round of a loop has an instruction by which those who wait for an mbarrier may tell that they have read."""
     orders = [each for each in barriers.orders if each.block in turn]
     reading = [barriers.round_of(each) for each in barriers.waits if each.may_be_of(place)]
+    if not barriers.tracking.isdisjoint(frozenset().union(*reading)):
+        return any(each.opcode.startswith(_OF_MBARRIERS) for each in orders)
     # A barrier that no round of a reader executes is one of the threads that copy.
     shared = {each.name for each in barriers.orders if any(each.block in blocks or not blocks for blocks in reading)}
     return any(not each.name or each.name in shared for each in orders)
 
 
 def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
-    """Return whether a loop waits for nothing, or for bytes that the thread that copies expects, while several warps wait for them."""
+    """Return whether a loop waits for nothing, or for bytes that the thread that copies expects, while others read them.
+
+    Others are several warps that wait for the bytes, or asynchronous instructions.
+    """
     waits = [each for each in barriers.waits if each.block in turn]
     if not waits:
         return True
@@ -80,8 +87,9 @@ def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     others = [each for each in barriers.arrivals if _EXPECTED not in each.use.opcode or barriers.most.get(each.use.offset) != thread]
     if thread.bit_count() != 1 or any(wait.place is None or each.may_be_of(wait.place) for each in others for wait in waits):
         return False
-    readers = [barriers.fewest.get(each.use.offset, 0) for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
-    return functools.reduce(int.__or__, readers, 0).bit_count() > thread_values.WARP
+    waiting = [each for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
+    readers = functools.reduce(int.__or__, [barriers.fewest.get(each.use.offset, 0) for each in waiting], 0)
+    return readers.bit_count() > thread_values.WARP or not barriers.tracking.isdisjoint(turn)
 
 
 def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:

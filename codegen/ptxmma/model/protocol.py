@@ -141,11 +141,13 @@ class Pairing(Entry, frozen=True, kw_only=True):
 
     name: Text  # "mbarriers"
     made: Annotated[tuple[Name, ...], SOME]  # the instructions that make them; kernels without these are not judged
+    without: tuple[Token, ...] = ()  # modifiers with which the last operand in brackets is another object
     needs: Annotated[tuple[Counterpart, ...], SOME]
     counts: tuple[ByteCount, ...] = ()
     waits: tuple[Name, ...] = ()  # the instructions that wait for a phase, which the operand after the object names by its parity
     arrives: tuple[Name, ...] = ()  # the instructions of which every phase needs one at least
     orders: tuple[Name, ...] = ()  # other instructions by which threads may tell each other that a stage is free
+    tracked: tuple[Name, ...] = ()  # asynchronous instructions of which only an arrival that tracks them says that they have read a stage
     phases: tuple[PhaseFault, ...] = ()
 
 

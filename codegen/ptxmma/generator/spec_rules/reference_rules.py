@@ -266,11 +266,14 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
     for index, pairing in enumerate(context.spec.protocols[number].pairings):
         at = ("protocols", number, "pairings", index)
         yield from context.known("instruction", pairing.made, known, *at, "made")
+        tokens = {token for entry in context.spec.instructions for token in (*entry.name.split("."), *modifiers_of(entry))}
+        yield from context.known("modifier", pairing.without, sorted(tokens), *at, "without")
         for place, each in enumerate(pairing.needs):
             one = (*at, "needs", place)
             yield from context.known("instruction", each.on, known, *one, "on")
             yield from context.known("instruction", each.needs, known, *one, "needs")
             yield from _known_modifiers(context, each.on, each.modifiers, (*one, "modifiers"))
+        yield from context.known("instruction", pairing.tracked, known, *at, "tracked")
         for key in ("waits", "arrives", "orders"):
             yield from context.known("instruction", getattr(pairing, key), known, *at, key)
             if pairing.phases and not getattr(pairing, key):
