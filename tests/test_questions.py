@@ -144,6 +144,7 @@ def test_words_without_a_verb_may_be_none() -> None:
         ("MI300", "unknown command 'MI300', nor is it an instruction"),
         ("sm_90b", "unknown target 'sm_90b'; closest: sm_90, sm_90a"),
         ("m16n8k8 tf32 B[4][2] lane 7", "no element lies there and has this place"),
+        ("smallest PTX version for wgmma fp8", "all are accepted by sm_90a, from PTX ISA 8.0 on"),
         ("a", "'a' is an operand: name its instruction, too"),
         ("sm_61", "'sm_61' has no tensor cores"),
         ("wgmma n256 f16 latency", "no instruction has latency; closest:"),

@@ -250,7 +250,7 @@ export const database = {
   ["tma_store sm90_tma_store sm100_tma_store utmastg","cp async bulk tensor bulk_group"],
   ["multicast","multicast::cluster"],
   [
-   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa",
+   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa hold supported",
    ""
   ],
   ["128x4","tcgen05 cp 32x128b warpx4"],

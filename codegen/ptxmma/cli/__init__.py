@@ -33,7 +33,7 @@ _EXTRAS = {
 #: New objects between two garbage collections: nearly all live as long as the process.
 _OBJECTS = 100_000
 #: A word after a verb that makes a question of it: ``layout of``.
-_QUESTIONING = ("of", "for", "the")
+_QUESTIONING = ("of", "for", "the", "all", "every")
 #: In the order in which ``--help`` shows them.
 VERBS = (
     "list", "show", "resolve", "targets", "explain", "explore", "check", "layout", "trace", "descriptor", "smem", "tma", "ring", "export",

@@ -14,7 +14,7 @@ from ptxmma import paths
 from ptxmma.cli.render import FORMATS, emit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.catalog.operands import Operand
@@ -114,7 +114,7 @@ def find(spelling: str, database: str | None) -> Instruction:
     """
     from ptxmma.catalog.instructions import UnknownInstruction
     from ptxmma.catalog.instructions.user_names import is_target
-    from ptxmma.catalog.lookup import resolve
+    from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
 
     if not spelling.strip():
         raise click.UsageError("INSTRUCTION is empty; `ptxmma list` has all instructions")
@@ -125,6 +125,8 @@ def find(spelling: str, database: str | None) -> Instruction:
         named = is_target(catalog_of(database).database.spec, spelling)
         elsewhere = f"`ptxmma targets {spelling}` shows that target" if named else "`ptxmma list` has them all"
         click.echo(f"{error}{'' if error.close else f'; {elsewhere}'}", err=True)
+        if isinstance(error, AmbiguousInstruction):
+            click.echo(_common_targets(error.instructions), err=True, nl=False)
         sys.exit(2)
     meta = click.get_current_context().meta
     if product := found.arguments(meta.get(_KEY, {})):
@@ -134,6 +136,17 @@ def find(spelling: str, database: str | None) -> Instruction:
         reasons = f" ({', '.join(found.reasons)})" if found.reasons else ""
         click.echo(f"{found.instruction.canonical} is taken{reasons}; also: {', '.join(others)}", err=True)
     return found.instruction
+
+
+def _common_targets(instructions: Sequence[Instruction]) -> str:
+    """A line with the targets and the first version of several instructions, where these are the same for all; empty otherwise."""
+    from ptxmma.catalog.summaries.listing import first_version, least_targets
+
+    first, *others = (each.accepted_by() for each in instructions)
+    if not first or any(each != first for each in others):
+        return ""
+    targets = " ".join(least_targets(instructions[0].database.spec, first))
+    return f"all are accepted by {targets}, from PTX ISA {first_version(first)} on\n"
 
 
 def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from ptxmma.catalog.instructions import UnknownInstruction, words
 from ptxmma.catalog.instructions.meanings import meanings, words_of
 from ptxmma.catalog.instructions.user_names import is_target, named_part, type_named, types_named
 from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
+from ptxmma.catalog.products import resolution
 from ptxmma.catalog.summaries.glossary import explanation
 from ptxmma.cli.explain import message_of, swizzle_of
 from ptxmma.cli.options import catalog_of, usage_errors
@@ -33,8 +35,8 @@ _ATOM = re.compile(r"(?:^|[\W])SM\d+_\w+", re.IGNORECASE)
 _SPELLING = re.compile(r"[a-z]+\d*(?:\.[a-z][\w:]*)+")
 #: Signs of PTX or C++, which are not made of words.
 _CODE = re.compile(r"[{}<>;%@]")
-#: An element of an operand, as programs write it: ``A[9][3]``.
-_ELEMENT = re.compile(r"([a-z][\w-]*)((?:\[\d+\])+)", re.IGNORECASE)
+#: An element of an operand, as programs write it: ``A[9][3]``, or ``[9][3]`` beside its name.
+_ELEMENT = re.compile(r"([a-z][\w-]*)?((?:\[\d+\])+)", re.IGNORECASE)
 #: An element of a thread, or an operand alone: ``a1``, ``A``.
 _OPERAND = re.compile(r"([a-d])(\d*)", re.IGNORECASE)
 _SIZES = re.compile(r"\d+(?:x\d+)+")
@@ -60,12 +62,13 @@ def answered(arguments: Sequence[str]) -> list[str]:
 def _names(text: str) -> Iterator[str]:
     """A text, and the rest of it without the words that mean nothing, first the ones around a name: ``B200`` of ``what runs on B200``."""
     yield text
-    spec, left = catalog_of(None).database.spec, text.split()
-    for place in (0, -1):
-        while left and _is_idle(spec, left[place]):
-            del left[place]
-            yield " ".join(left)
-    yield " ".join(word for word in left if not _is_idle(spec, word))
+    spec, every = catalog_of(None).database.spec, text.split()
+    first, last = (next((at for at, word in enumerate(side) if not _is_idle(spec, word)), 0) for side in (every, every[::-1]))
+    around = [(begin, 0) for begin in range(1, first + 1)] + [(begin, end) for begin in (0, first) for end in range(1, last + 1)]
+    yield from (" ".join(every[begin : len(every) - end]) for begin, end in around)
+    rest = [word for word in every if not _is_idle(spec, word) and word not in ("a", "an")]
+    if not re.fullmatch(r"[\d.]*", " ".join(rest)):  # a number alone says nothing
+        yield " ".join(rest)
 
 
 def _is_idle(spec: Spec, word: str) -> bool:
@@ -115,7 +118,7 @@ def _place(spec: Spec, said: Sequence[str], *, alone: bool) -> list[str]:
         del rest[at : at + (3 if held else 2)]
     if (element := next((match for word in rest if (match := _ELEMENT.fullmatch(word))), None)) is not None:
         rest.remove(element[0])
-        operand = element[1]
+        operand = element[1] or ""
         place += _element(" ".join(rest), operand, re.findall(r"\d+", element[2]))
     if not place and not alone:
         return []
@@ -176,6 +179,8 @@ def _asked(spec: Spec, said: Sequence[str]) -> list[str]:
         if not _taken(left, question.names):
             continue
         _taken(left, question.beside)
+        if question.verb == "layout" and (place := _place(spec, said, alone=True)):
+            return place
         if given.keys() >= {*question.needs} and (rest := _rest(question, left)) is not None:
             return [*question.verb.split(), *rest, *(part for name, value in given.items() for part in (f"--{name}", value))]
     return []
@@ -226,20 +231,17 @@ def _rest(question: Question, left: Sequence[str]) -> list[str] | None:
 
 def _descriptor(text: str) -> list[str] | None:
     """The kind and the bits of the instruction descriptor of a product; None where a text says none."""
-    try:
-        found = resolve(catalog_of(None), text)
-    except (UnknownInstruction, ValueError):
-        return None
-    product = found.arguments({})
-    kind = found.instruction.qualifiers.get("kind", "").rpartition("::")[2]
-    if not product or not kind:
-        return None
-    from ptxmma.catalog.descriptors.lookup import codec
+    from ptxmma.catalog.descriptors.lookup import of_product
 
-    made = codec("instruction", kind=kind)
-    fields = {field.name for field in made.parameters}
-    chosen = found.instruction.resolved(**product).variant.chosen
-    return [kind, f"{made.encode(**{name: value for name, value in chosen if name in fields}):#010x}"]
+    known = catalog_of(None)
+    opcode = next((entry.name for entry in known.database.spec.instructions if entry.operation == resolution.OPERATION), "")
+    for words_of_product in (text, f"{opcode} {text}"):
+        with contextlib.suppress(UnknownInstruction, ValueError):
+            found = resolve(known, words_of_product)
+            if found.instruction.operation == resolution.OPERATION and (product := found.arguments({})):
+                kind = found.instruction.qualifiers["kind"].rpartition("::")[2]
+                return [kind, f"{of_product(found.instruction.resolved(**product)):#010x}"]
+    return None
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------------
