@@ -89,18 +89,27 @@ def test_pixels_along_w_have_corners_along_w_and_a_halo() -> None:
     assert "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128" in fixed["call"]
 
 
-def test_the_place_of_a_pixel_along_w_as_far_as_a_text_has_it() -> None:
+def test_the_place_of_a_pixel_along_w() -> None:
     at = ("--mode", "im2col::w", "--pixels", "8", "--at", "0,3,2,7", "--offsets", "1", "--element", "5,2")
     place = answer(*_WIDE, *at)["element"]
     assert place["coordinates"] == [5, 6, 2, 7]
     assert place["address"] == SharedLayout("bf16", "K", "128B", 8, 64).address(2, 5)
     strided = answer(*_WIDE, *at, "--element-strides", "1,2,1,1")["element"]
     assert strided["coordinates"] == [5, 8, 2, 7]
-    after_row = ask(*_WIDE, *at[:-1], "5,6", code=2)
-    assert "no text says where im2col::w takes the pixels of the halo and those after the end of the row" in after_row
+    assert answer(*_WIDE, *at[:-1], "5,6")["element"]["coordinates"] == [5, 1, 2, 8]  # in the next image, moved by wOffset
     left = ("--mode", "im2col::w::128", "--at", "0,-3,2,7", "--element")
     assert answer(*_WIDE, *left, "0,0")["element"]["global"] == "outside of the tensor"
-    assert "no text says" in ask(*_WIDE, *left, "0,1", code=2)
+    assert answer(*_WIDE, *left, "0,3")["element"]["coordinates"] == [0, 0, 2, 7]
+
+
+def test_pixels_of_halos_are_those_after_32_and_lie_after_all_others() -> None:
+    """TIRx-harness 0.1.2.post2 simulates these two copies so."""
+    copies = functools.partial(BoxGeometry, "f32", (16, 4, 2, 160), channels=16, swizzle="64B", lower=(0,), upper=(0,))
+    box = copies(mode="im2col::w", pixels=5, halo=1)
+    assert [place[1:] for place in box.lines((0, 0, 1, 40), (1,))] == [*((w, 1, 40) for w in (1, 2, 3, 4)), (1, 1, 41), (2, 1, 41)]
+    box = copies(mode="im2col::w::128", halo=2)
+    halo = [place[1:] for place in box.lines((0, 0, 0, 80))][128:]
+    assert halo == [*((0, 0, 80 + image) for image in (8, 16, 24, 32)), *((1, 0, 80 + image) for image in (8, 16, 24, 32))]
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,8 @@ class BoxGeometry:
         self.element_strides = (1,) * rank if element_strides is None else _numbers("element_strides", element_strides, rank)
         self.box = _numbers("box", box, 0 if self.of_pixels else rank)
         corners = min(max(rank - 2, 0), self._mode.corners)
+        if self.of_pixels and not corners:  # too few dimensions, of which a rule tells
+            lower = upper = ()
         self.lower, self.upper = _numbers("lower", lower, corners), _numbers("upper", upper, corners)
         self.channels, self.pixels = integer("channels", channels), self._mode.pixels or integer("pixels", pixels)
         self.halo, self.address = integer("halo", halo), integer("address", address)
@@ -397,7 +399,7 @@ class BoxGeometry:
             store: whether the copy goes to global memory, which allows less.
 
         Raises:
-            ValueError: other lengths than the tensor's, or pixels of im2col::w of which no text says where they lie.
+            ValueError: other lengths than the tensor's.
             IllegalBoxError: coordinates at which the copy traps.
         """
         start = _numbers("at", at, len(self.shape) + max(self._mode.rows - 1, 0))
@@ -410,8 +412,7 @@ class BoxGeometry:
         if not self.of_pixels:
             yield from self._box_lines(start)
             return
-        pixels = self._row(start) if self._mode.wide else self._pixels(start)
-        for place in itertools.islice(pixels, self.counts[1]):
+        for place in self._of_copy(start):
             read = list(place)
             for dim, offset in zip(dims, moved, strict=True):
                 read[dim] += offset
@@ -422,6 +423,14 @@ class BoxGeometry:
         for row in start[1:]:
             self._obey("at", *(_STORED if store else ()), at=(start[0], row), store=int(store))
             yield start[0], row
+
+    def _of_copy(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The coordinates of the pixels of a copy of im2col: its own, then the ones after each part of them, as the halo."""
+        places = list(itertools.islice(self._pixels(start), self.pixels + self.halo))
+        yield from places[: self.pixels]
+        part = self._mode.halo_every or self.pixels
+        for step, after in itertools.product(range(self.halo), range(part, self.pixels + 1, part)):
+            yield places[after + step]
 
     def _pixels(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The coordinates of pixels of im2col from one on, without end."""
@@ -436,21 +445,6 @@ class BoxGeometry:
             else:
                 place[-1] += self.element_strides[-1]
 
-    def _row(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The coordinates of pixels of im2col::w up to the end of the row, or to the first halo.
-
-        From left of the bounding box the first pixel alone is known.
-
-        Raises:
-            ValueError: after the last of them.
-        """
-        (dim,) = self.pixel_dimensions
-        end = self.shape[dim] + self.upper[0] if start[dim] >= self.lower[0] else start[dim] + 1
-        row = range(start[dim], end, self.element_strides[dim])
-        for along in row[: self._mode.halo_every or self.pixels] if self.halo else row:
-            yield *start[:dim], along, *start[dim + 1 :]
-        raise ValueError(f"no text says where {self.mode} takes the pixels of the halo and those after the end of the row")
-
     def neighbour(self, at: Sequence[int], across: int, down: int) -> tuple[int, ...]:
         """The coordinates of another box of a matrix: some boxes farther along its rows in memory, and some farther from row to row.
 
@@ -463,8 +457,6 @@ class BoxGeometry:
         if self._mode.rows:
             raise ValueError(f"the rows of {self.mode} have coordinates of their own: they follow no other box")
         place = list(_numbers("at", at, len(self.shape)))
-        if self._mode.wide and down:
-            raise ValueError(f"no text says which pixels follow the ones of a copy of {self.mode}")
         if self.of_pixels:
             place = list(next(itertools.islice(self._pixels(tuple(place)), down * self.pixels, None)))
         elif down:
