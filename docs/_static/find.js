@@ -68,7 +68,7 @@ const PtxmmaFind = (() => {
   }
 
   /**
-   * The entries that answer a query, best first: [title, address].  Entries are [title, address, words, words of the text], those of forms
+   * The entries that answer a query, best first: [title, address]; the title of a section has its page's, too.  Entries are [title, address, words, words of the text], those of forms
    * with a spelling, too.
    * The vocabulary has people's names with their meanings in words of PTX, and the element types.
    * Bits of a descriptor and elements of a matrix are answered by the explorer.
@@ -79,7 +79,8 @@ const PtxmmaFind = (() => {
     const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(query);
     const rest = element ? query.replace(element[0], " ").replace(/\b(lane|thread|register)s?\b/gi, " ") : query;
     const best = ranking(entries, rest, vocabulary).slice(0, MOST);
-    const answers = best.map(({title, address}) => [title, address]);
+    const pages = new Map(entries.map(([title, address]) => [address, title]));
+    const answers = best.map(({title, address}) => [address.includes("#") ? `${title} \u00b7 ${pages.get(address.split("#")[0])}` : title, address]);
     if (!element) return answers;
     const [form] = ranking(entries.filter(([, , , , spelling]) => spelling), rest, vocabulary);
     const shown = `at=${element[1].toLowerCase()}:${element[2]},${element[3]}`;

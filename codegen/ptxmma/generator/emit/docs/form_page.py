@@ -172,7 +172,7 @@ def _statements(representatives: Iterable[Instruction]) -> list[str]:
     said = [f"{name}: {title}" for name, title in options.items()]
     if len(statements) == 1:
         return [*statements, *said]
-    return [line for statement, spelling in statements.items() for line in (statement, f"    // {spelling}")] + said
+    return [line for statement, spelling in statements.items() for line in (statement, f"    // such as {spelling}")] + said
 
 
 def _instruction(

@@ -175,7 +175,7 @@ function brokenLine(text) {
  * @param {Layout} layout
  * @returns {IndexFunction[]}
  */
-export function indexFunctions(layout) {
+function indexFunctions(layout) {
   const outputs = Object.keys(layout.map.outputs);
   const inputs = layout.fromAxes ? Object.keys(layout.axes) : ["lane", "i"];
   const steps = (/** @type {import("./index.d.ts").BitMap} */ map, /** @type {string[]} */ names, /** @type {string} */ first) =>

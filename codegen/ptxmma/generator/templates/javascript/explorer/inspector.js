@@ -19,7 +19,7 @@ import { titleOf, WARP } from "./scene.js";
  * @param {number} row
  * @param {number} col
  */
-export function elementName(panel, row, col) {
+function elementName(panel, row, col) {
   return `${titleOf(panel.name)}[${row}][${col}]`;
 }
 
@@ -28,7 +28,7 @@ export function elementName(panel, row, col) {
  * @param {Arrangement} table
  * @param {Place} place
  */
-export function registerName(table, place) {
+function registerName(table, place) {
   const name = table.layout.kind === "fragment" ? `${table.name}${place.register}` : table.operand.name;
   return `${name}[${bitsOf(place)}]`;
 }
