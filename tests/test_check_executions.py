@@ -154,6 +154,15 @@ def test_a_copy_that_a_whole_warp_issues(lines: tuple[str, ...], times: int) -> 
     )
 
 
+@pytest.mark.parametrize("elected", [True, False])
+def test_a_copy_in_a_loop_of_one_role(elected: bool) -> None:
+    role = "setp.lt.u32 %p4, %r1, 128; mov.u32 %r6, %ctaid.x; @%p4 bra other;"
+    turn = f"turn: {'@%p1 ' * elected}{_TMA} bar.warp.sync -1; add.s32 %r6, %r6, %r3; setp.lt.s32 %p2, %r6, 99; @%p2 bra turn; ret;"
+    other = "other: add.s32 %r6, %r6, %r3; setp.lt.s32 %p3, %r6, 99; @%p3 bra other;"  # it counts in the same register
+    found = messages("ld.param.u64 %rd1, [count];", _ELECT, role, turn, other, directive=".maxntid 160 ")
+    assert len(found) == (not elected)
+
+
 @pytest.mark.parametrize(("predicate", "times"), [("", 1), ("@%p1", 0)])
 def test_a_product_that_a_whole_warp_issues(predicate: str, times: int) -> None:
     product = f"{predicate} tcgen05.mma.cta_group::1.kind::f16 [%r9], %rd1, %rd2, %r8, %p2;"

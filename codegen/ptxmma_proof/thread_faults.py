@@ -38,7 +38,7 @@ _STORED, _SENT = re.compile(rb"stmatrix[^;]*;"), re.compile(rb"(?:@\S+\s+)?cp\.(
 _COLUMNS = re.compile(rb"(tcgen05\.(?:alloc|dealloc)[^;]*,\s*)(\d+)(?=\s*;)")
 _PUBLISH, _ACQUIRE = (
     re.compile(rb"(?:@\S+\s+)?" + word + rb"[^;]*;")
-    for word in (rb"tensormap\.cp_fenceproxy", rb"fence\.proxy\.tensormap::generic\.acquire")
+    for word in (rb"(?:tensormap\.cp_fenceproxy|fence\.proxy\.tensormap::generic\.release)", rb"fence\.proxy\.tensormap::generic\.acquire")
 )
 _COPIED = re.compile(rb"cp\.async\.wait_(?:group|all)[^;]*;")
 _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
@@ -52,7 +52,7 @@ _EXPECTED = re.compile(rb"(mbarrier\.[\w.:]*expect_tx[\w.:]*\s[^;]*,\s*)(%\w+)\s
 
 
 class TextFault(NamedTuple):
-    """A kind of fault that the text of a module alone has: in words, the rule that it breaks, and the change."""
+    """A kind of fault that the text of a module alone has: in words, the rules of which it breaks one, and the change."""
 
     name: str
     rule: str
@@ -286,7 +286,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("an address of mapa without ::cluster", "state-space", _own_window),
     TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
     TextFault("no barrier between the last load and tcgen05.dealloc", "freed-in-use", _between(_LOAD, _FREE, _MET)),
-    TextFault("no tcgen05.commit after the last product", "untracked-product", _between(_PRODUCT, _END, _COMMIT)),
+    TextFault("no tcgen05.commit after the last product", "untracked-product unmatched-mbarrier", _between(_PRODUCT, _END, _COMMIT)),
     TextFault("no wgmma.wait_group", "refilled-stage", _replaced(rb"wgmma\.wait_group[^;]*;", b"")),
     TextFault("no barrier after the first wait for cp.async", "unwaited-copy", _without_barriers),
     TextFault("no fence.proxy.async", "missing-proxy-fence", _unfenced),

@@ -67,6 +67,8 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
+#: Parts of opcodes that the threads of a warp execute together.
+_OF_WARPS = (ALIGNED, b"bar.warp.sync", b"shfl.sync", b"elect.sync", b"vote.sync")
 #: A commit, which a mask sends to several thread blocks; and the bits of that mask.
 _TRACKED, _SENT, _MOST_BLOCKS = b"tcgen05.commit", b".multicast::cluster", 16
 #: Thread blocks of a pair.
@@ -151,7 +153,8 @@ class Executions:
         text, warp = function.text, self._scopes["warp"]
         named = [issuer for issuer in self._once if any(word.encode() in text for word in issuer.instructions)]
         # A kernel of a single thread has no instruction of a warp, and does not ask which thread it is.
-        if not named or ALIGNED not in text or not any(word in text for word in (thread_values.INDEX, b"elect.sync")):
+        asked = (_OF_WARPS, (thread_values.INDEX, b"elect.sync"))
+        if not named or not all(any(word in text for word in words) for words in asked):
             return
         count = thread_values.threads_of(text)
         for each in paths.executed_by_warps:

@@ -302,13 +302,27 @@ class KernelPaths:
         for *_, offset in self.registers.writes(name):
             block, predicate = self.block_of(offset), predicate_before(self._text, offset)
             sure = together[block] & masks.together(predicate)
-            if any(comes[reader] & ~sure for reader in readers) or any(each.may_be_skipped(offset) for each in self._stretches(block)):
+            reading = [reader for reader in readers if reader == block or self._leads[block] >> reader & 1]
+            if any(comes[reader] & ~sure for reader in reading) or any(each.may_be_skipped(offset) for each in self._stretches(block)):
                 return False
             for loop in (each for each in self.loops if block in each and not readers <= each):
                 leaving = [(number, way) for number in loop for way in self.ways[number] if way.predicate and way.after not in loop]
                 if any((part := masks.together(way.predicate)) & comes[number] and comes[number] & ~part for number, way in leaving):
                     return False
         return True
+
+    @functools.cached_property
+    def _leads(self) -> list[int]:
+        """A mask of the blocks to which ways lead from each block."""
+        leads, order = [0] * len(self.blocks), sorted(self._rank, key=self._rank.__getitem__, reverse=True)
+        changed = True
+        while changed:
+            changed = False
+            for number in order:
+                found = functools.reduce(int.__or__, (1 << way.after | leads[way.after] for way in self.ways[number] if way.after >= 0), 0)
+                changed = changed or found != leads[number]
+                leads[number] = found
+        return leads
 
     def _stretches(self, number: int) -> Iterator[Stretch]:
         """The other statements of a block than the ones that lifecycles name."""
@@ -418,7 +432,7 @@ class KernelPaths:
 
         No other thread can be beyond it before the thread at the place comes to it.  Without one, -1 and -1.
         """
-        number = first = bisect.bisect([block.begin for block in self.blocks], place) - 1
+        number = first = self.block_of(place)
         while number >= 0:
             if not any(first in loop and number in loop for loop in self.loops):
                 meetings = (each.offset for each in self.instructions[number] if self._is_meeting(each))
