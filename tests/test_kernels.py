@@ -354,26 +354,70 @@ def test_the_machine_code_of_attention(nvcc: str, tmp_path: Path) -> None:
         assert beside[0] > scores / 2, name  # the first block of a tile has the sums of the one before written beside the rest
 
 
+def _rows(table: str, kernel: str) -> list[dict[str, str]]:
+    """The rows of a kernel in a recorded table."""
+    with (_EXAMPLES / table).open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["kernel"] == kernel]
+
+
+def _page(kernel: str) -> str:
+    return (_EXAMPLES.parent / f"{kernel}.rst").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90"])
 def test_the_page_states_the_means_of_the_table(kernel: str) -> None:
     """Sustained and short, over the library's default, and over its best, in the table's order of types."""
-    with (_EXAMPLES / "speed.csv").open(encoding="utf-8", newline="") as table:
-        means = [row for row in csv.DictReader(table) if row["kernel"] == kernel and row["size"] == "geometric mean"]
-    page = (_EXAMPLES.parent / f"{kernel}.rst").read_text(encoding="utf-8")
+    means = [row for row in _rows("speed.csv", kernel) if row["size"] == "geometric mean"]
+    page = _page(kernel)
     for way in ("sustained", "short"):
         for ratio in ("ratio to theirs", "ratio to their best"):
             assert "\n     - ".join(["", *(row[ratio] for row in means if row["way"] == way)]) + "\n" in page, (way, ratio)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "label", "sizes"),
+    [
+        *(("gemm_sm90", f"{rows} x 8192 x 8192", (f"{rows} x 8192 x 8192",)) for rows in (1, 16, 64, 128)),
+        ("gemm_sm90", "4096 x 4096 x 4096 and 16 bytes more of k", ("4096 x 4096 x 4104", "4096 x 4096 x 4112")),
+        *(("sparse_gemm_sm90", f"{columns} columns", (f"8192 x {columns} x 8192",)) for columns in (16, 64, 128)),
+    ],
+    ids=str,
+)
+def test_the_page_states_the_ratios_of_a_size(kernel: str, label: str, sizes: tuple[str, ...]) -> None:
+    """Sustained, over the best, in the table's order of types."""
+    ratios = [row["ratio to their best"] for row in _rows("speed.csv", kernel) if row["size"] in sizes and row["way"] == "sustained"]
+    line = "\n     - ".join(["", *ratios]) + "\n"
+    assert re.search(rf"   \* - {label}(?: \(goal: [\d.]+\))?{re.escape(line)}", _page(kernel))
+
+
+@pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90"])
+def test_the_page_states_the_profiles(kernel: str) -> None:
+    """Cycles, share of the tensor cores and bytes of L2, of the kernel and of the fastest other."""
+    recorded = {(row["types"].removeprefix("2:4 ").partition(" to ")[0], row["size"]): row for row in _rows("profile.csv", kernel)}
+    stated = re.findall(r"   \* - (\w+), (\d+ x .*)((?:\n     - [\d., ]+)+)\n", _page(kernel))
+    assert len(stated) > 10
+    for types, size, figures in stated:
+        row = recorded[types, size]
+        pairs = (f"{row[name]}, {row[f'{name} of their best']}" for name in ("thousand cycles", "tensor cores busy (%)", "MB through L2"))
+        assert figures == "\n     - ".join(["", *pairs]), (types, size)
+
+
+@pytest.mark.parametrize("kernel", ["gemm_sm80", "gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "w4a16_sm80", "w4a16_sm90"])
+def test_every_figure_of_a_page_has_a_row(kernel: str) -> None:
+    """A number with a point is one of the tables', rounded as the page has it, or a goal of the page, or a version."""
+    figures = {value for table in ("speed.csv", "profile.csv") for row in _rows(table, kernel) for value in row.values()}
+    recorded = {float(figure) for figure in figures if re.fullmatch(r"[\d.]+", figure)}
+    page = _page(kernel)
+    goals = {"1.03", "1.00", "0.98", "0.95", "1.02", "0.75"}
+    for figure in re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", page):
+        places = len(figure.partition(".")[2])
+        assert figure in goals or any(f"{value:.{places}f}" == figure for value in recorded), figure
+
+
 def test_the_page_of_attention_states_the_table() -> None:
     """Sustained and short, over cuDNN: a line for each number of rows, a column for heads of 128 and 64, causal or not."""
-    with (_EXAMPLES / "speed.csv").open(encoding="utf-8", newline="") as table:
-        measured = {
-            (row["types"], row["size"], row["way"]): row["ratio to their best"]
-            for row in csv.DictReader(table)
-            if row["kernel"] == "attention_sm90"
-        }
-    page = (_EXAMPLES.parent / "attention_sm90.rst").read_text(encoding="utf-8")
+    measured = {(row["types"], row["size"], row["way"]): row["ratio to their best"] for row in _rows("speed.csv", "attention_sm90")}
+    page = _page("attention_sm90")
     for rows in (512, 1024, 4096, 16384):
         pairs = (
             [float(measured[kind, f"{rows} rows", way]) for way in ("sustained", "short")]
@@ -383,16 +427,17 @@ def test_the_page_of_attention_states_the_table() -> None:
         assert f"\n{line}\n" in page, rows
 
 
+_PROFILE = ("thousand cycles", "tensor cores busy (%)", "MB of memory")
+
+
 @pytest.mark.parametrize("kernel", ["w4a16_sm80", "w4a16_sm90"])
 def test_the_page_of_few_rows_states_the_table(kernel: str) -> None:
     """Sustained and short: a line for each number of rows, and for each size the ratios to the f16 product and to a read."""
-    with (_EXAMPLES / "speed.csv").open(encoding="utf-8", newline="") as table:
-        measured = {
-            (row["types"].partition(" in GB/s")[1], row["size"], row["way"]): float(row["ratio to their best"])
-            for row in csv.DictReader(table)
-            if row["kernel"] == kernel
-        }
-    page = (_EXAMPLES.parent / f"{kernel}.rst").read_text(encoding="utf-8")
+    measured = {
+        (row["types"].partition(" in GB/s")[1], row["size"], row["way"]): float(row["ratio to their best"])
+        for row in _rows("speed.csv", kernel)
+    }
+    page = _page(kernel)
     for rows in (1, 16, 32, 64):
         ratios = (
             [measured[against, f"{rows} x {size}", way] for way in ("sustained", "short")]
@@ -401,6 +446,11 @@ def test_the_page_of_few_rows_states_the_table(kernel: str) -> None:
         )
         line = "\n     - ".join([f"   * - {rows}", *(f"{sustained:.2f} ({short:.2f})" for sustained, short in ratios)])
         assert f"\n{line}\n" in page, rows
+    for profile in _rows("profile.csv", kernel):
+        if " in GB/s" in profile["types"] and profile["size"].endswith(" x 28672 x 8192"):
+            theirs = {name: profile[f"{name} of their best"] for name in ("thousand cycles", "MB of memory")}
+            cells = (f"{profile[name]}, {theirs[name]}" if name in theirs else profile[name] for name in _PROFILE)
+            assert "\n     - ".join([f"   * - {profile['size'].partition(' ')[0]}", *cells]) + "\n" in page
 
 
 @pytest.mark.nvcc

@@ -4,6 +4,7 @@
 // A block has three warpgroups. One thread of the first, the producer, has TMA bring tiles of A and B into a ring of stages in shared
 // memory. The others, the consumers, multiply in turn (ping-pong): while one keeps the tensor cores busy, the other writes its tile of D.
 // Or they share a tile that is larger (`together`): less has to be moved, but nothing is multiplied while they write.
+// Tiles of few rows or columns have one consumer: a block seldom has more than one of them.
 // Two blocks make a cluster. Their tiles lie below each other and need the same columns of B: each block brings half of them for both.
 // The blocks are persistent: as many as the chip can run at a time share the tiles.
 #pragma once
@@ -18,6 +19,7 @@
 #include <ptxmma/cuda/storage.cuh>
 #include <ptxmma/cuda/thread_groups.cuh>
 #include <ptxmma/cuda/tile_transfers.cuh>
+#include <ptxmma/griddepcontrol.cuh>
 #include <ptxmma/setmaxnreg.cuh>
 
 namespace gemm_sm90 {
@@ -42,7 +44,7 @@ constexpr ptxmma_swizzle swizzle_of(int bytes) {
 }
 
 constexpr int CONSUMERS = 2, CLUSTER = 2;
-constexpr uint32_t SHARED_BYTES = 227 * 1024;  // of a block
+constexpr int SHARED_KB = 228;  // of a multiprocessor; a block takes 1 KB more than it asks for
 constexpr ptxmma_swizzle SWIZZLE = PTXMMA_SWIZZLE_128B;
 constexpr int SPAN = ptxmma_describe_swizzle(SWIZZLE).bytes;  // a row of a tile, as wide as TMA swizzles
 
@@ -68,7 +70,9 @@ struct Arguments {
 //   Source                                           what the kernel gets to know of A and B: tensor maps `a` and `b`, and more if need be
 //   Stage, bytes, depth                              their tiles in shared memory, what TMA brings there, and elements along k
 //   extra                                            what a tile costs beside its columns, in columns
-//   load(source, stage, row, column, k, rank, full)  has TMA bring them
+//   load_a(source, stage, row, k, full)              has TMA bring the tile of A
+//   load_b(source, stage, column, k, rank, full)     and that of B
+//   a_is_there                                       whether no kernel in front writes A, so that it may be read before that has ended
 //   multiply(sums, registers, stage, row, thread, accumulate)
 //                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for
 //   Registers, sets                                  what it reads until the next stage but one begins; with two sets, stages take turns
@@ -83,10 +87,15 @@ struct Gemm {
   using Scalar = typename Sums::register_type;
   using Source = typename Operands::Source;
   static constexpr int rows = Operands::rows, columns = Operands::columns;
-  static constexpr int sharers = together ? CONSUMERS : 1;      // consumers that read a stage
-  static constexpr int arrivals = Operands::read_by_threads ? WARPGROUP / WARP : 1;  // of each, at the barriers of each block
+  // With few rows or columns, a launch begins before the kernel in front has ended, and k may be split: higher tiles leave no registers to add
+  // the sums of others. If A needs not wait, two blocks have room on a multiprocessor, so that it arrives before the kernel in front has ended.
+  static constexpr bool few = rows == Multiply::m;
+  static constexpr int consumers = few ? 1 : CONSUMERS, threads = (1 + consumers) * WARPGROUP;
+  static constexpr int blocks = few && Operands::a_is_there && columns <= 32 ? 2 : 1;
+  static constexpr int sharers = together ? consumers : 1;      // consumers that read a stage
+  static constexpr bool in_turn = sharers < consumers;
+  static constexpr int arrivals = sharers * (Operands::read_by_threads ? WARPGROUP + CLUSTER - 1 : CLUSTER);  // that free a stage
   static constexpr int parts = rows / (sharers * Multiply::m);  // instructions on top of each other, which read the same B
-  static constexpr bool may_split = rows == Multiply::m;        // k: in higher tiles the sums leave no registers to add others
 
   // D leaves through shared memory, in chunks that are as high as an instruction and one span wide, or as the tile. Where the last one would
   // reach beyond the tile, it starts earlier and writes some columns once more. If D is column-major, a chunk has all columns.
@@ -98,7 +107,7 @@ struct Gemm {
   static constexpr int buffers = 2, writers = sharers;
 
   struct Shared {
-    static constexpr int stages = (SHARED_BYTES - 1024 - writers * buffers * D::bytes) / sizeof(Stage);
+    static constexpr int stages = ((SHARED_KB / blocks - 2) * 1024 - writers * buffers * D::bytes) / sizeof(Stage);
     Stage ring[stages];
     alignas(D::alignment) unsigned char d[writers][buffers][D::bytes];
     ptxmma::stage_barriers<stages> barriers;
@@ -124,32 +133,43 @@ struct Gemm {
     return {((top + rest % height) * CLUSTER + rank) * rows, rest / height * columns};
   }
 
+  // Announces the bytes of a stage, and has TMA bring its tile of A.
+  __device__ __forceinline__ void load_a(int stage, int row, int step) {
+    uint64_t* full = shared.barriers.expect({stage}, Operands::bytes);
+    Operands::load_a(arguments.source, shared.ring[stage], row, step * Operands::depth, full);
+  }
+
   __device__ __forceinline__ void produce() {
     ptxmma::stage_ring<Shared::stages> ring;
+    int early = 0;  // stages whose tile of A is on its way
+    if constexpr (few && Operands::a_is_there) {
+      const int row = corner(cluster % tiles).x, first = first_step(cluster);
+      for (; early < min(steps(cluster), Shared::stages); ++early) load_a(early, row, first + early);
+    }
+    if constexpr (few) ptxmma::griddepcontrol_wait();
     for (int turn = cluster; turn < tiles * arguments.splits; turn += clusters) {
       const auto [row, column] = corner(turn % tiles);
       const int first = first_step(turn), end = first + steps(turn);
       for (int step = first; step < end; ++step, ring.next()) {
-        shared.barriers.wait_empty(ring);
-        uint64_t* full = shared.barriers.expect(ring, Operands::bytes);
-        Operands::load(arguments.source, shared.ring[ring.stage], row, column, step * Operands::depth, rank, full);
+        if (--early < 0) {
+          shared.barriers.wait_empty(ring);
+          load_a(ring.stage, row, step);
+        }
+        Operands::load_b(
+            arguments.source, shared.ring[ring.stage], column, step * Operands::depth, rank, &shared.barriers.full[ring.stage]);
       }
     }
   }
 
   // Tells both blocks, since both write to it, that a stage has been read. What tensor cores read has been read when the multiplications are
   // complete: there is nothing for the arrival to order, so one thread tells each block for all of a consumer, and it can be relaxed. A
-  // release at the scope of the cluster would more than double the time. What threads read was brought by this block alone: each warp tells
-  // it, after all of its threads, with a release at the scope of the block.
+  // release at the scope of the cluster would more than double the time. What threads read was brought by this block alone: each of them tells
+  // it, with a release at the scope of the block.
   __device__ __forceinline__ void release(uint64_t* empty, const ptxmma::stage_ring<Shared::stages>& ring, int thread) const {
-    if constexpr (Operands::read_by_threads) {
-      __syncwarp();
-      if (thread % WARP == rank) {
-        shared.barriers.release(ring);
-        return;
-      }
+    if constexpr (Operands::read_by_threads) shared.barriers.release(ring);
+    if (thread < CLUSTER && !(Operands::read_by_threads && thread == rank)) {
+      ptxmma::stage_barriers<Shared::stages>::release_in_cluster_relaxed(empty, ring);
     }
-    if (thread % (WARPGROUP / arrivals) < CLUSTER) ptxmma::stage_barriers<Shared::stages>::release_in_cluster_relaxed(empty, ring);
   }
 
   // Waits until a stage is full. To ask takes shared memory's time, which the tensor cores need most where the consumers share a tile: one
@@ -187,7 +207,7 @@ struct Gemm {
     if constexpr (Operands::sets == 2) {
       if (step < steps) multiply_stage(0);
     }
-    if constexpr (!together) ptxmma::named_barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
+    if constexpr (in_turn) ptxmma::named_barrier_arrive(TURN + 1 - consumer, CONSUMERS * WARPGROUP);  // now it is the other's turn
     ptxmma::wgmma_wait_group<0>();
     release(empty, previous, thread);
   }
@@ -294,24 +314,25 @@ struct Gemm {
     ptxmma::stage_ring<Shared::stages> ring;
     uint64_t* empty = ptxmma::map_shared_rank(shared.barriers.empty, thread % CLUSTER);
     uint32_t parity = 0;
-    if (!together && consumer == 1) {
+    if constexpr (few) ptxmma::griddepcontrol_wait();  // the kernel in front may use D, or be this one, with its own use of the sums
+    if (in_turn && consumer == 1) {
       ptxmma::named_barrier_arrive(TURN, CONSUMERS * WARPGROUP);  // the other takes the first turn
       ptxmma::named_barrier_arrive(WRITE, CONSUMERS * WARPGROUP);
       ring.skip(steps(cluster));
     }
-    for (int turn = cluster + (together ? 0 : consumer * clusters); turn < tiles * arguments.splits; turn += CONSUMERS / sharers * clusters) {
-      if constexpr (!together) ptxmma::named_barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
+    for (int turn = cluster + (in_turn ? consumer * clusters : 0); turn < tiles * arguments.splits; turn += consumers / sharers * clusters) {
+      if constexpr (in_turn) ptxmma::named_barrier_sync(TURN + consumer, CONSUMERS * WARPGROUP);
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
       multiply(sums, ring, steps(turn), empty, consumer, thread);
-      if constexpr (!together) ring.skip(steps(turn + clusters));  // the other's turn
+      if constexpr (in_turn) ring.skip(steps(turn + clusters));  // the other's turn
 #pragma unroll
       for (auto& registers : sums) ptxmma::fence_accumulator(registers);
 
-      const bool whole = !may_split || arguments.splits == 1 || add_splits(sums, turn, consumer, thread);
-      if constexpr (!together) ptxmma::named_barrier_sync(WRITE + consumer, CONSUMERS * WARPGROUP);
+      const bool whole = !few || arguments.splits == 1 || add_splits(sums, turn, consumer, thread);
+      if constexpr (in_turn) ptxmma::named_barrier_sync(WRITE + consumer, CONSUMERS * WARPGROUP);
       if (whole) write_tile(sums, turn, consumer, thread, parity);
-      if constexpr (!together) {
+      if constexpr (in_turn) {
         if (thread == 0) ptxmma::cp_async_bulk_wait_group_read<0>();  // the buffers are the other's now
         ptxmma::named_barrier_arrive(WRITE + 1 - consumer, CONSUMERS * WARPGROUP);
       }
@@ -321,7 +342,7 @@ struct Gemm {
 };
 
 template <class G>
-__global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(G::threads, G::blocks)
     kernel(const __grid_constant__ Arguments<typename G::Source, typename G::Scalar> arguments) {
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename G::Shared*>(memory);
@@ -329,19 +350,20 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((1 + CONSUMERS) * WA
     ptxmma::prefetch_tensor_map(&arguments.source.a);
     ptxmma::prefetch_tensor_map(&arguments.source.b);
     ptxmma::prefetch_tensor_map(&arguments.d);
-    shared.barriers.init(1, CLUSTER * G::sharers * G::arrivals);
+    shared.barriers.init(1, G::arrivals);
     for (uint64_t& barrier : shared.loaded) ptxmma::mbarrier_init_shared(&barrier, 1);
     ptxmma::fence_mbarrier_init();
   }
   ptxmma::cluster_sync();  // the barriers of both blocks exist
+  if constexpr (G::few) ptxmma::griddepcontrol_launch_dependents();
 
   G gemm{arguments, shared};
   const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);  // the compiler sees that a warp's threads agree
   if (warpgroup == 0) {
-    ptxmma::setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if constexpr (!G::few) ptxmma::setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (threadIdx.x < WARP && ptxmma::elect_one()) gemm.produce();
   } else {
-    ptxmma::setmaxnreg_inc<CONSUMER_REGISTERS>();
+    if constexpr (!G::few) ptxmma::setmaxnreg_inc<CONSUMER_REGISTERS>();
     gemm.consume(warpgroup - 1, threadIdx.x % WARPGROUP);
   }
   ptxmma::cluster_sync();  // a block stays until the other has nothing more to write to it

@@ -40,9 +40,11 @@ struct Dense {
     alignas(B::alignment) unsigned char b[B::bytes];
   };
 
-  static __device__ __forceinline__ void load(
-      const Source& source, Stage& stage, int row, int column, int k, int rank, uint64_t* full) {
+  static constexpr bool a_is_there = false;
+  static __device__ __forceinline__ void load_a(const Source& source, Stage& stage, int row, int k, uint64_t* full) {
     ptxmma::load_tile<A>(stage.a, &source.a, row, k, full);
+  }
+  static __device__ __forceinline__ void load_b(const Source& source, Stage& stage, int column, int k, int rank, uint64_t* full) {
     ptxmma::load_tile_part<B, CLUSTER>(stage.b, &source.b, column, k, full, rank);
   }
 

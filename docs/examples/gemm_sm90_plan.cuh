@@ -48,9 +48,19 @@ class Launch {
     cudaFree(arguments_.finished);
   }
 
+  // With few rows or columns, it comes before the kernel in front of it ends, and waits for that before it reads what another may write.
   cudaError_t launch(cudaStream_t stream = nullptr) const {
-    kernel_<<<blocks_, (1 + CONSUMERS) * WARPGROUP, shared_, stream>>>(arguments_);
-    return cudaGetLastError();
+    cudaLaunchConfig_t config = {};
+    config.gridDim = blocks_;
+    config.blockDim = threads_;
+    config.dynamicSmemBytes = shared_;
+    config.stream = stream;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = early_ ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel_, arguments_);
   }
 
  protected:
@@ -74,7 +84,7 @@ class Launch {
   int splits() const {
     constexpr int fewest = 8, most = 8;
     const int stages = ceil_div(arguments_.k, G::Operands::depth);
-    const int splits = !G::may_split ? 1 : std::max(1, std::min({clusters_ / tiles<G>(), stages / fewest, most}));
+    const int splits = !G::few ? 1 : std::max(1, std::min({clusters_ / tiles<G>(), stages / fewest, most}));
     return ceil_div(stages, ceil_div(stages, splits));  // none is empty
   }
 
@@ -91,9 +101,11 @@ class Launch {
   template <class G, class T>
   cudaError_t use(Matrix<const T> c, Matrix<T> d) {
     kernel_ = kernel<G>;
+    threads_ = G::threads;
+    early_ = G::few;
     shared_ = sizeof(typename G::Shared);
     const int all = tiles<G>() * splits<G>(), shares = tiles<G>() * CLUSTER;
-    blocks_ = CLUSTER * std::min(all, clusters_);
+    blocks_ = CLUSTER * std::min(all, G::blocks * clusters_);
     arguments_.splits = splits<G>();
     cudaError_t status = describe<typename G::D>(arguments_.d, d, arguments_.m, arguments_.n);
     if (status == cudaSuccess && arguments_.beta != 0) status = describe<typename G::D>(arguments_.c, c, arguments_.m, arguments_.n);
@@ -110,7 +122,8 @@ class Launch {
 
  private:
   void (*kernel_)(Arguments<Source, Scalar>) = nullptr;
-  int shared_ = 0, blocks_ = 0, clusters_ = 0;
+  int threads_ = 0, shared_ = 0, blocks_ = 0, clusters_ = 0;
+  bool early_ = false;
 };
 
 // D = alpha * A * B + beta * C with dense matrices. C is not read if beta is 0. C and D may be the same matrix. Rows of D are written in

@@ -40,9 +40,10 @@ struct Sparse {
   using Input = storage<Element>;
   using Multiply = ptxmma::wgmma_sp<ptxmma::shape<64, tile_columns>, ptxmma::f32, Element, Element>;
   using Metadata = typename Sparsity<Element>::Metadata;
-  static constexpr int rows = tile_rows, columns = tile_columns, depth = SPAN / sizeof(Input);
+  // Of few columns, a stage is two spans deep, so that rows of A, of which half is kept, fill lines of L2.
+  static constexpr int rows = tile_rows, columns = tile_columns, depth = (rows == Multiply::m ? 2 : 1) * SPAN / sizeof(Input);
   static constexpr int extra = 40;  // reading A costs more, beside half as many multiplications
-  using A = typename Multiply::template a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, rows, depth / 2>;  // half of its elements are kept
+  using A = typename Multiply::template a_tile<PTXMMA_MAJORNESS_K, swizzle_of(depth / 2 * sizeof(Input)), rows, depth / 2>;  // half of its elements are kept
   using B = typename Multiply::template b_tile<major_b, SWIZZLE, columns, depth>;
 
   // Some instructions along k share a register, of which a selector chooses the part.
@@ -56,16 +57,18 @@ struct Sparse {
     uint32_t metadata[parts_of_tile][words][WARPGROUP];
   };
 
-  static __device__ __forceinline__ void load(
-      const Source& source, Stage& stage, int row, int column, int k, int rank, uint64_t* full) {
+  static constexpr bool a_is_there = true;  // Weights has waited for it
+  static __device__ __forceinline__ void load_a(const Source& source, Stage& stage, int row, int k, uint64_t* full) {
     ptxmma::load_tile<A>(stage.a, &source.a, row, k / 2, full);
-    ptxmma::load_tile_part<B, CLUSTER>(stage.b, &source.b, column, k, full, rank);
     const int word = k / (Multiply::k * Metadata::selectors);
 #pragma unroll
     for (int p = 0; p < parts_of_tile; ++p) {
       const uint32_t* from = source.metadata + (int64_t(row / Multiply::m + p) * source.words + word) * WARPGROUP;
       ptxmma::cp_async_bulk_shared_cluster_global(stage.metadata[p], from, sizeof stage.metadata[p], full);
     }
+  }
+  static __device__ __forceinline__ void load_b(const Source& source, Stage& stage, int column, int k, int rank, uint64_t* full) {
+    ptxmma::load_tile_part<B, CLUSTER>(stage.b, &source.b, column, k, full, rank);
   }
 
   struct Registers {

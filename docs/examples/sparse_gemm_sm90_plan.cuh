@@ -16,7 +16,7 @@ class Weights {
   using Metadata = typename Sparsity<Element>::Metadata;
 
  public:
-  static constexpr int row_multiple = CLUSTER * 128, column_multiple = SPAN / sizeof(Input);
+  static constexpr int row_multiple = CLUSTER * 128, column_multiple = 2 * SPAN / sizeof(Input);
 
   Weights() = default;
   Weights(const Weights&) = delete;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <cuda_profiler_api.h>
+
 #include "timing.cuh"
 
 struct Size {
@@ -19,12 +21,14 @@ const Size SIZES[] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096
 // Lines of the table for the sizes of one type: our kernel is the first candidate, the default of what it is compared with the second.
 class Rows {
  public:
-  // `rounds`: sustained ones; there are five times as many short ones.
+  // `rounds`: sustained ones; there are five times as many short ones. Without any, profile.sh has Nsight Compute look at a launch of our kernel
+  // and of the fastest other.
   Rows(std::string kernel, std::string types, int rounds) : kernel_(kernel), types_(types), rounds_(rounds) {}
 
   // Measures the candidates and prints a line for each way to measure. `work` is in operations.
   void measure(const std::string& size, double work, std::vector<Candidate> candidates, bool in_mean) {
     ::measure(candidates, 3, 1);
+    if (rounds_ == 0) return profile(size, candidates);
     std::vector<Candidate> close = closest(candidates, 1.2f);
     ::measure(close, 5 * rounds_, SHORT);
     const auto brief = print(size, "short", work, close);
@@ -38,6 +42,7 @@ class Rows {
 
   // The lines below the sizes.
   void means() const {
+    if (rounds_ == 0) return;
     for (const auto& [way, mean] : {std::pair{"short", &short_}, {"sustained", &sustained_}}) {
       std::printf("%s,%s,geometric mean,%s,,,,%.3f,%.3f,,,,\n", kernel_.c_str(), types_.c_str(), way, std::pow(mean->to_default, 1. / mean->count),
                   std::pow(mean->to_best, 1. / mean->count));
@@ -70,9 +75,23 @@ class Rows {
     return close;
   }
 
+  static const Candidate& best_of(const std::vector<Candidate>& candidates) {
+    return *std::min_element(candidates.begin() + 1, candidates.end(), [](auto& x, auto& y) { return x.time() < y.time(); });
+  }
+
+  void profile(const std::string& size, const std::vector<Candidate>& candidates) const {
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaProfilerStart());
+    candidates[0].run(nullptr);
+    best_of(candidates).run(nullptr);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaProfilerStop());
+    std::printf("%s,%s,%s\n", kernel_.c_str(), types_.c_str(), size.c_str());
+  }
+
   Ratios print(const std::string& size, const char* way, double work, const std::vector<Candidate>& candidates) const {
     const Candidate &ours = candidates[0], &theirs = candidates[1];
-    const Candidate& best = *std::min_element(candidates.begin() + 1, candidates.end(), [](auto& x, auto& y) { return x.time() < y.time(); });
+    const Candidate& best = best_of(candidates);
     const double tera = 1e-9 * work;  // per ms
     const Ratios ratios = {theirs.time() / ours.time(), best.time() / ours.time()};
     std::printf("%s,%s,%s,%s,%.0f,%.0f,%.0f,%.3f,%.3f,%u,%u,%u,%u\n", kernel_.c_str(), types_.c_str(), size.c_str(), way, tera / ours.time(),

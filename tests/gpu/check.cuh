@@ -2,6 +2,7 @@
 // random numbers within a bound.
 #pragma once
 
+#include <cstring>
 #include <random>
 #include <type_traits>
 
@@ -113,4 +114,22 @@ bool check_all(const char* name, int count, ptxmma_majorness major_a, ptxmma_maj
   }
   std::printf("%s: %d sizes are right\n", name, count);
   return true;
+}
+
+// A chain of products with few rows or columns, each of which begins before the one in front of it has ended: with and without a pause after
+// each, `data` has to end alike: an operand of the first product, and the result of the last.
+template <class T, class Plan>
+bool check_chain(const char* name, const Plan& there, const Plan& back, const DeviceArray<T>& data) {
+  std::vector<T> results[2];
+  for (const bool pause : {true, false}) {
+    fill_normal<<<256, 256>>>(data.data, data.size, 1);
+    for (int i = 0; i < 40; ++i) {
+      CHECK((i % 2 == 0 ? there : back).launch());
+      if (pause) CHECK(cudaDeviceSynchronize());
+    }
+    results[pause] = data.host();
+  }
+  const bool same = std::memcmp(results[0].data(), results[1].data(), data.size * sizeof(T)) == 0;
+  std::printf("%s: launches in a row %s\n", name, same ? "wait for each other" : "do not wait: WRONG");
+  return same;
 }

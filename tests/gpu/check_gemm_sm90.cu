@@ -17,6 +17,18 @@ bool check_all(const char* name, int count) {
       });
 }
 
+// A of each product is D of the one before.
+bool check_chain(int m) {
+  const int n = 2048;
+  DeviceArray<__half> x(m * n), y(m * n), w(n * n);
+  fill_normal<<<256, 256>>>(w.data, w.size, 2);
+  const float alpha = 1 / std::sqrt(float(n));
+  gemm_sm90::Plan<ptxmma::f16, ptxmma::f16> there, back;
+  CHECK(there.prepare(m, n, n, alpha, {x.data, n}, {w.data, n}, 0, {}, {y.data, n}));
+  CHECK(back.prepare(m, n, n, alpha, {y.data, n}, {w.data, n}, 0, {}, {x.data, n}));
+  return check_chain("f16, few rows", there, back, x);
+}
+
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 20;
   using namespace ptxmma;
@@ -37,6 +49,8 @@ int main(int argc, char** argv) {
       check_all<f16, f16, MN, MN, From::REGISTERS>("f16, A from registers, column-major, B row-major", count),
       check_all<e4m3, bf16, K, K, From::REGISTERS>("e4m3 to bf16, A from registers", count),
       check_all<s8, s32, K, K, From::REGISTERS>("s8 to s32, A from registers", count),
+      check_chain(16),
+      check_chain(128),
   };
   for (const bool one : right) {
     if (!one) return EXIT_FAILURE;

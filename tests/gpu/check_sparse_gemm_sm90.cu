@@ -28,6 +28,24 @@ bool dense_weights_are_refused() {
   return refused;
 }
 
+// B of each product is D of the one before; where B is column-major, C is, too.
+bool chains_are_right() {
+  const int m = 2048, n = 128, few = 16;
+  DeviceArray<__half> a(m * m), x(m * n), y(m * n), b(few * m), d(m * few);
+  fill_normal<<<256, 256>>>(a.data, a.size, 2);
+  drop_half<<<256, 256>>>(a.data, a.size, 3);
+  fill_normal<<<256, 256>>>(b.data, b.size, 4);
+  const float alpha = 1 / std::sqrt(m / 2.f);
+  sparse_gemm_sm90::Weights<ptxmma::f16> weights;
+  CHECK(weights.compress(m, m, a.data, m));
+  sparse_gemm_sm90::SparsePlan<ptxmma::f16, ptxmma::f16, MN> there, back;
+  CHECK(there.prepare(weights, n, alpha, {x.data, n}, 0, {}, {y.data, n}));
+  CHECK(back.prepare(weights, n, alpha, {y.data, n}, 0, {}, {x.data, n}));
+  sparse_gemm_sm90::SparsePlan<ptxmma::f16, ptxmma::f16> again;
+  CHECK(again.prepare(weights, few, alpha, {b.data, m}, -1, {d.data, few}, {d.data, few}));
+  return check_chain("B row-major", there, back, x) && check_chain("B column-major", again, again, d);
+}
+
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 20;
   using namespace ptxmma;
@@ -40,6 +58,7 @@ int main(int argc, char** argv) {
       check_all<e4m3, bf16, K>("2:4 e4m3 to bf16", count),
       check_all<e4m3, f32, K>("2:4 e4m3 to f32", count),
       dense_weights_are_refused(),
+      chains_are_right(),
   };
   for (const bool one : right) {
     if (!one) return EXIT_FAILURE;
