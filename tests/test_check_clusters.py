@@ -72,6 +72,7 @@ _GENERIC = "mapa.u64 %rd1, %rd2, 1; cvta.to.shared.u64 %rd3, %rd1; cvt.u32.u64 %
         (_GENERIC, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];", False),
         (_THERE.format(0), "mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r6], 0;", True),
         (_THERE.format(1), "add.s32 %r7, %r6, 16; st.volatile.shared.b32 [%r7+4], %r4;", True),
+        (_THERE.format(1) + "add.s32 %r7, %r3, %r6;", "st.shared.b32 [%r7], %r4;", True),
         (_THERE.format(1), "st.shared::cluster.b32 [%r6], %r4;", False),
         (_THERE.format(1), "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r6], %r4, [%r6];", False),
         (_HERE + _THERE.format("%r5"), "st.shared.b32 [%r6], %r4;", False),  # the thread block itself

@@ -291,3 +291,38 @@ def test_nothing_is_noted_where_a_may_be_another() -> None:
     ):
         assert not shifted(_SHIFTING, between, _READING)
     assert not shifted("@%p1 bra other;", _SHIFTING, "ret;", "other:", _READING)
+
+
+_ROLES = (
+    ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry kernel(.param .u32 n)\n.reqntid 160\n{{\n"
+    ".reg .b32 %r<20>; .reg .b64 %rd<4>; .reg .pred %p<9>; .shared .align 8 .b64 full; .shared .align 8 .b64 empty; "
+    ".shared .align 8 .b8 slot[8];\n"
+    "mov.u32 %r1, %tid.x; ld.param.u32 %r8, [n]; setp.ne.u32 %p1, %r1, 0; @%p1 bra on;\n"
+    "mbarrier.init.shared.b64 [full], 1; mbarrier.init.shared.b64 [empty], 128;\n"
+    "on: bar.sync 0; ld.shared.b32 %r0, [slot]; mov.u32 %r10, 0; setp.lt.u32 %p2, %r1, 128; @%p2 bra read; "
+    "setp.ne.u32 %p3, %r1, 128; @%p3 bra done;\n"
+    "issue: and.b32 %r11, %r10, 1; xor.b32 %r12, %r11, 1;\n{empty}\n{mma_after}\n"
+    "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r2, 0;\n"
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [full];\n"
+    "add.u32 %r10, %r10, 1; setp.lt.u32 %p5, %r10, %r8; @%p5 bra issue; bra done;\n"
+    "read: and.b32 %r11, %r10, 1;\npoll: mbarrier.try_wait.parity.shared.b64 %p4, [full], %r11; @!%p4 bra poll;\n{load_after}\n"
+    "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r0]; tcgen05.wait::ld.sync.aligned;\n{before}\n{told}\n"
+    "add.u32 %r10, %r10, 1; setp.lt.u32 %p5, %r10, %r8; @%p5 bra read;\ndone: ret;\n}}\n"
+)
+_EMPTY = "spin: mbarrier.try_wait.parity.shared.b64 %p6, [empty], %r12; @!%p6 bra spin;"
+_BEFORE, _AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
+
+
+@pytest.mark.parametrize("meeting", [(_EMPTY, "mbarrier.arrive.shared.b64 _, [empty];"), ("bar.sync 1, 160;", "bar.arrive 1, 160;")])
+@pytest.mark.parametrize("missing", ["", "before", "mma_after", "load_after"])
+def test_a_fence_between_two_roles(meeting: tuple[str, str], missing: str) -> None:
+    fences = {"before": _BEFORE, "mma_after": _AFTER, "load_after": _AFTER} | ({missing: ""} if missing else {})
+    found = check(_ROLES.format(empty=meeting[0], told=meeting[1], **fences))
+    said = [each.message.split(" comes")[0] for each in found if each.rule == "missing-thread-fence"]
+    assert said == ([f"no {(_BEFORE if missing == 'before' else _AFTER)[:-1]}"] if missing else [])
+
+
+def test_a_barrier_that_no_product_follows_needs_no_fence() -> None:
+    apart = _ROLES.format(empty=_EMPTY, told="mbarrier.arrive.shared.b64 _, [empty];", before=_BEFORE, mma_after=_AFTER, load_after=_AFTER)
+    stored = apart.replace(_BEFORE, f"bar.sync 2, 128; {_BEFORE}")  # of the threads that load
+    assert [each for each in check(stored) if each.rule == "missing-thread-fence"] == []

@@ -271,6 +271,7 @@ def test_each_fault_is_found(name: str) -> None:
         ("", ("@%p5 bra on; bar.sync %r8, 128;",), False),  # it may be any barrier
         (".reqntid 256", ("bar.sync 1, 128;",), True),  # of the first 128 threads that come
         (".reqntid 256", ("bar.sync 1, 256;",), False),
+        (".reqntid 256", ("bar.sync 0; bar.sync 1, 128;",), False),
         (".maxntid 256", ("bar.sync 1, 128;",), False),  # a block may have 128 threads
     ],
 )

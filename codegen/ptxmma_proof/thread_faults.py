@@ -281,6 +281,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("no cp.async.bulk.wait_group", "unfinished-copy", _replaced(_BULK + rb"wait_group[^;]*;", b"")),
     TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
     TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
+    TextFault("no tcgen05.fence::before_thread_sync", "missing-thread-fence", _replaced(rb"tcgen05\.fence::before_thread_sync\s*;", b"")),
     TextFault("barriers of 64 threads before the first wait", "unpublished-barrier", _smaller_barriers),
     TextFault("no barrier of the cluster after the last arrival in another block", "absent-block", _without_last_meeting),
     TextFault("an address of mapa without ::cluster", "state-space", _own_window),

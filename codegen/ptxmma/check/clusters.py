@@ -41,7 +41,7 @@ _OWN = re.compile(
     rb"(?<![\w$%.:])((?:ld|st|atom|red|mbarrier|ldmatrix|stmatrix)\.(?:(?!async)[\w:]+\.)*?shared(?:::cta)?(?:\.[\w:]+)*)\s[^;\[]*\[\s*([\w$%]+)"
 )
 #: Instructions through which an address stays one of the same thread block, and most of them that are followed.
-_COPYING, _MOST_COPIES = (b"mapa", b"mov.", b"add.", b"cvta.", b"cvt."), 8
+_COPYING, _MOST_COPIES = (b"mapa", b"mov.", b"add.", b"cvta.", b"cvt."), 16
 #: The rank of a thread block in its cluster, and the special registers that differ between thread blocks.
 OWN_RANK, OF_BLOCKS = b"%cluster_ctarank", re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: The kind of an operand that is a mask of thread blocks, and the unit of one that is the rank of a thread block.
@@ -100,16 +100,19 @@ class Clusters:
 
 def mapped(function: Function, name: bytes, at: int) -> Mapped | None:
     """The ``mapa`` from which the address in a register comes, at a place in the text; None where the text shows none."""
-    registers = function.predicates
+    registers, waiting = function.predicates, [(name, at)]
     for _ in range(_MOST_COPIES):
+        name, at = waiting.pop()
         writes = registers.writes(name)
         write = writes[0] if len(writes) == 1 else registers.write_before(name, at)
-        if write is None or not write[0].startswith(_COPYING):
+        if write is not None and write[0].startswith(_COPYING):
+            opcode, _, operands, at = write
+            parts = [part.strip() for part in operands.split(b",")]
+            if opcode.startswith(b"mapa"):
+                return Mapped(at, parts[0], parts[1])
+            waiting += [(part, at) for part in parts]
+        if not waiting:
             return None
-        opcode, _, operands, at = write
-        name, _, rank = (part.strip() for part in operands.partition(b","))
-        if opcode.startswith(b"mapa"):
-            return Mapped(at, name, rank)
     return None
 
 

@@ -18,6 +18,7 @@ from ptxmma.check.proxies import Proxies
 from ptxmma.check.register_pools import RegisterPools
 from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
+from ptxmma.check.thread_fences import ThreadFences
 from ptxmma.check.thread_orders import ThreadOrders
 from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.known_bits import RegisterBits
@@ -48,7 +49,8 @@ class KernelJudge:
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
         self._phases = PhaseJudge(protocols)
-        self._words = self._executions.words | self._phases.words
+        self._fences = ThreadFences(catalog)
+        self._words = self._executions.words | self._phases.words | self._fences.words
         self._lifecycles = [life for protocol in protocols for life in protocol.lifecycles]
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
@@ -74,6 +76,7 @@ class KernelJudge:
             yield from self._orders.of_kernel(function, paths, addresses, barriers)
             yield from self._counterparts.of_kernel(function, addresses)
             yield from self._phases.of_kernel(function, barriers)
+            yield from self._fences.of_kernel(function, paths, barriers)
             yield from self._executions.of_kernel(function, paths, addresses, bits)
             yield from self._pools.of_kernel(function, paths)
         yield from self._alignment.of_kernel(function, opcodes, bits)

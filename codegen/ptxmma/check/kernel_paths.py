@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.partial_barriers import apart
+from ptxmma.check.partial_barriers import apart, is_partial
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.blocks import Blocked, Graph, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import Condition, Predicates, common, contradicts, joined, predicate_before
@@ -856,7 +856,7 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
         made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
         ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
-        if not made and not ends:
+        if (not made and not ends) or (life.meets and is_partial(text, match.start())):
             continue
         near = max(0, match.start() - _LONGEST_PREDICATE)
         begin = max(text.rfind(mark, near, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))

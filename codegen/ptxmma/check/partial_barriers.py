@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 _PARTIAL = re.compile(rb"(?:bar|barrier)(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+([\w$%]+)\s*,\s*([\w$%]+)")
 
 
+def is_partial(text: bytes, place: int) -> bool:
+    """Return whether an instruction is a barrier for a number of threads."""
+    return _PARTIAL.match(text, place) is not None
+
+
 def apart(
     text: bytes, reached: Sequence[tuple[int, bytes, int]], together: Iterable[tuple[int, bytes, int]], words: Iterable[str]
 ) -> Iterator[int]:

@@ -38,10 +38,10 @@ _FILL = "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill [%r0], %rd0, %rd1
 _USE = "tcgen05.mma.cta_group::1.kind::f16.collector::a::lastuse [%r2], %rd0, %rd1, %r1, %p0;"
 RULES: Mapping[str, Rule] = {
     "missing-thread-fence": Rule(
-        "A kernel that waits for an mbarrier of tcgen05.commit fences before it loads the result.",
-        "tcgen05.ld is asynchronous: without the fence nothing orders it after the wait (PTX ISA 9.7.16.6.4.2). Some libraries leave the "
-        "fence out, and chips may forgive it; the manual does not.",
-        "Write tcgen05.fence::after_thread_sync after the wait.",
+        "Threads that use tensor memory one after the other fence: the first before the barrier or arrival, the other after its wait.",
+        "The operations are asynchronous: without the fences nothing orders them before and after the barrier (PTX ISA 9.7.16.6.4.2). "
+        "tcgen05.commit needs no fence before it. Some libraries leave the fences out, and chips may forgive it; the manual does not.",
+        "Write tcgen05.fence::before_thread_sync before the barrier or arrival, and tcgen05.fence::after_thread_sync after the wait.",
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _LOADED, _WAITED),
         examples.tensor_kernel(examples.TENSOR_PRODUCT, examples.TENSOR_COMMIT, _POLL, _AFTER, _LOADED, _WAITED),
     ),
