@@ -145,6 +145,8 @@ def test_words_without_a_verb_may_be_none() -> None:
         ("sm_90b", "unknown target 'sm_90b'; closest: sm_90, sm_90a"),
         ("m16n8k8 tf32 B[4][2] lane 7", "no element lies there and has this place"),
         ("smallest PTX version for wgmma fp8", "all are accepted by sm_90a, from PTX ISA 8.0 on"),
+        ("frobnicate A[1][2][3]", "'frobnicate' is not covered"),
+        ("r[1][3][2]", "r: name its instruction, too"),
         ("a", "'a' is an operand: name its instruction, too"),
         ("sm_61", "'sm_61' has no tensor cores"),
         ("wgmma n256 f16 latency", "no instruction has latency; closest:"),

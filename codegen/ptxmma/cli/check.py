@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_target, schema_option, usage_errors
+from ptxmma.cli.options import catalog_of, completed, database_option, named_option, named_target, schema_option, usage_errors
 from ptxmma.ptx.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -38,15 +38,8 @@ def _rule_names(_context: click.Context) -> list[str]:
 
 @click.command("check", cls=Command)
 @click.argument("files", metavar="[FILE|DIRECTORY|-]...", nargs=-1, type=click.Path())
-@click.option(
-    "--target",
-    metavar="TARGET",
-    shell_complete=known_names("target"),
-    help="Check for this target, whatever the module says: sm_90a, 90, H100.",
-)
-@click.option(
-    "--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="Check for this PTX ISA version, whatever the module says."
-)
+@named_option("--target", "target", "Check for this target, whatever the module says: sm_90a, 90, H100.")
+@named_option("--ptx", "ptx", "Check for this PTX ISA version, whatever the module says.")
 @click.option("--language", type=click.Choice(LANGUAGES), help="Read named files in this language, whatever their names say.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the findings.")
 @click.option("--json", "form", flag_value="json", help="Short for --format json.")

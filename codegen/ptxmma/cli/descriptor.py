@@ -9,7 +9,7 @@ import click
 
 from ptxmma.cli.command import Group
 from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
-from ptxmma.cli.options import catalog_of, database_option, json_option, known_names, table_options, usage_errors
+from ptxmma.cli.options import catalog_of, database_option, json_option, named_option, table_options, usage_errors
 from ptxmma.cli.questions import answered
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
 
@@ -137,13 +137,7 @@ def _described(family: str, swizzle: str, given: dict[str, Any], depth: int | No
 @command.command("decode")
 @click.argument("descriptor", type=integer)
 @family_option
-@click.option(
-    "--type",
-    "element",
-    metavar="NAME",
-    shell_complete=known_names("element"),
-    help="The element type: bytes are counted as elements, too, and the swizzle is judged by it.",
-)
+@named_option("--type", "element", "The element type: bytes are counted as elements, too, and the swizzle is judged by it.", "element")
 @tile_option("major")
 @table_options()
 @database_option

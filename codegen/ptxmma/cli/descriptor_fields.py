@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, completed, database_option, known_names, table_options, usage_errors
+from ptxmma.cli.options import catalog_of, completed, database_option, known_names, named_option, table_options, usage_errors
 from ptxmma.cli.tiles import integer
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _fields(describes: str) -> Callable[[click.Context], list[str]]:
 @click.command("instruction", cls=Command)
 @click.argument("kind", metavar="[KIND]", shell_complete=known_names("kind"))
 @click.argument("given", nargs=-1, metavar="BITS | FIELD=VALUE...", shell_complete=completed(_fields("instruction")))
-@click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="Accept what this target has only.")
+@named_option("--target", "target", "Accept what this target has only.")
 @table_options()
 @database_option
 def instruction(kind: str, given: Sequence[str], target: str | None, form: str, database: str | None) -> None:

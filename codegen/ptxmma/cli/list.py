@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, database_option, joined, known_names, named_target, table_options, usage_errors
+from ptxmma.cli.options import catalog_of, database_option, joined, named_option, named_target, table_options, usage_errors
 from ptxmma.cli.render import Table, draw, emit
 
 if TYPE_CHECKING:
@@ -18,31 +18,13 @@ if TYPE_CHECKING:
 
 @click.command("list", cls=Command)
 @click.argument("pattern", nargs=-1, callback=joined)
-@click.option(
-    "--family",
-    metavar="NAME",
-    shell_complete=known_names("family"),
-    help="Only this family: mma, mma.sp, wgmma …; tcgen05 for all that begin so.",
+@named_option("--family", "family", "Only this family: mma, mma.sp, wgmma …; tcgen05 for all that begin so.")
+@named_option("--target", "target", "Only what this target accepts: sm_90a, 90, H100, hopper.")
+@named_option("--ptx", "ptx", "Only what a module of this PTX ISA version may use: 8.0.")
+@named_option(
+    "--type", "element", "Only with operands of this type, stated or chosen by a descriptor: e4m3, or fp8 for all of 8 bits.", "element"
 )
-@click.option(
-    "--target", metavar="NAME", shell_complete=known_names("target"), help="Only what this target accepts: sm_90a, 90, H100, hopper."
-)
-@click.option(
-    "--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="Only what a module of this PTX ISA version may use: 8.0."
-)
-@click.option(
-    "--type",
-    "element",
-    metavar="NAME",
-    shell_complete=known_names("element"),
-    help="Only with operands of this type, stated or chosen by a descriptor: e4m3, or fp8 for all of 8 bits.",
-)
-@click.option(
-    "--shape",
-    metavar="SHAPE",
-    shell_complete=known_names("shape"),
-    help="Only of this shape, stated or chosen by a descriptor: m16n8k32; m64nNk16 for every N.",
-)
+@named_option("--shape", "shape", "Only of this shape, stated or chosen by a descriptor: m16n8k32; m64nNk16 for every N.")
 @click.option("--sparse/--dense", default=None, help="Only with a sparse A, or only without.")
 @click.option("--documented/--undocumented", default=None, help="Only what the manual has, or only what assemblers accept beyond it.")
 @click.option("--all", "every", is_flag=True, help="A line for each instruction, also for those that differ in N alone.")

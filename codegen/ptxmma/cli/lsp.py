@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import click
 
 from ptxmma.cli.command import Command
-from ptxmma.cli.options import catalog_of, known_names, named_target, usage_errors
+from ptxmma.cli.options import catalog_of, named_option, named_target, usage_errors
 from ptxmma.cli.served import RefusedError, refuse_large
 
 if TYPE_CHECKING:
@@ -266,13 +266,8 @@ class Session:
 
 
 @click.command("lsp", cls=Command)
-@click.option(
-    "--target",
-    metavar="TARGET",
-    shell_complete=known_names("target"),
-    help="The target of code that declares none, such as inline assembly: sm_90a, 90, H100.",
-)
-@click.option("--ptx", metavar="VERSION", shell_complete=known_names("ptx"), help="The PTX ISA version of code that declares none.")
+@named_option("--target", "target", "The target of code that declares none, such as inline assembly: sm_90a, 90, H100.")
+@named_option("--ptx", "ptx", "The PTX ISA version of code that declares none.")
 @click.option("--site", metavar="ADDRESS", default="", help="The address of this documentation, to which hovers and findings link.")
 def command(target: str | None, ptx: str | None, site: str) -> None:
     """Serve an editor, by the Language Server Protocol over standard input and output.

@@ -212,6 +212,12 @@ def known_names(what: str) -> Callable[[click.Context, click.Parameter, str], li
     return completed(lambda context: _NAMES[what](catalog_of(context.params.get("database"))))
 
 
+def named_option(flag: str, what: str, text: str, *declared: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """An option that takes a name of the kind ``what`` and completes it; ``declared`` is the name of its parameter, if it is another."""
+    shown = {"target": "TARGET", "ptx": "VERSION", "shape": "SHAPE"}.get(what, "NAME")
+    return click.option(flag, *declared, metavar=shown, shell_complete=known_names(what), help=text)
+
+
 def completed(names: Callable[[click.Context], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """The completion of an option that takes one of some names, or several with commas between them."""
 

@@ -145,7 +145,9 @@ def _element(text: str, name: str, numbers: Sequence[str]) -> list[str]:
     """The options for an element of an operand of the instruction in a text: a number for each of its axes."""
     axes = ["row", "col"]
     if len(numbers) != len(axes):
-        with usage_errors():
+        if not text:
+            raise click.UsageError(f"{name}: name its instruction, too")
+        with usage_errors((UnknownInstruction, ValueError)):
             axes = list(resolve(catalog_of(None), text).instruction.operand(name).axes)
         if len(numbers) != len(axes):
             raise click.UsageError(f"{name} has the axes {', '.join(axes)}: give a number for each, {name}{'[0]' * len(axes)}")

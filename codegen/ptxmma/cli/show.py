@@ -16,7 +16,7 @@ from ptxmma.cli.options import (
     find,
     instruction_argument,
     json_option,
-    known_names,
+    named_option,
     named_target,
     product_options,
     refuse_product,
@@ -41,9 +41,7 @@ _FEW, _SOME = 2, 5
 @product_options
 @click.option("--all", "every", is_flag=True, help="Print everything that is known about the instruction.")
 @click.option("--evidence", "proof", is_flag=True, help="Print the evidence of the instruction, and the errata of its family.")
-@click.option(
-    "--target", metavar="TARGET", shell_complete=known_names("target"), help="Say whether this target accepts it: sm_90a, 90, H100."
-)
+@named_option("--target", "target", "Say whether this target accepts it: sm_90a, 90, H100.")
 @json_option
 def command(spelling: str, database: str | None, every: bool, proof: bool, target: str | None, as_json: bool) -> None:
     """Print what is needed to use one instruction, or a family in short.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ptxmma.cli.command import Command, within
-from ptxmma.cli.options import database_option, known_names, table_options, usage_errors
+from ptxmma.cli.options import database_option, named_option, table_options, usage_errors
 from ptxmma.cli.render import coloured, draw_matrix
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
 
@@ -37,7 +37,7 @@ _STRONG = 2
 @click.option("--col", type=int, help="Its place along k.")
 @click.option("--at", type=integer, metavar="ADDRESS", help="What lies at this address: the inverse of --row and --col.")
 @click.option("--transpose", is_flag=True, help="Lines as columns.")
-@click.option("--target", metavar="NAME", shell_complete=known_names("target"), help="A target whose thread blocks must have room for it.")
+@named_option("--target", "target", "A target whose thread blocks must have room for it.")
 @click.option("--conflicts", is_flag=True, help="Only the bank conflicts.")
 @table_options("svg")
 @database_option
