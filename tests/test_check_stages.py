@@ -254,15 +254,16 @@ def unrolled(stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = 
     def read(number: int) -> str:
         """One of the two rounds; the register of its number is 5 or 15."""
         at, quotient = 20 + 10 * number, 21 + 10 * number
+        parities = parity.format(at + 2, quotient, 5 + 10 * number)
         return (
-            f"{divide.format(quotient, 5 + 10 * number)} mad.lo.s32 %r{at}, %r{quotient}, {-ring}, %r19; {parity.format(at + 2, quotient)}"
+            f"{divide.format(quotient, 5 + 10 * number)} mad.lo.s32 %r{at}, %r{quotient}, {-ring}, %r19; {parities}"
             f"add.s32 %r{at + 3}, %r{at}, {8 * number}; {wait.format(number, f'%r{at + 3}', f'%r{at + 2}')} ld.shared.b32 %r10, [tile];"
             f"mbarrier.arrive.shared.b64 _, [%r{at + 3}+{ring}];"
         )
 
     lines = (
         *(".version 8.7", ".target sm_90a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 160, 1, 1", "{"),
-        ".reg .b32 %r<60>; .reg .b64 %rd<200>; .reg .pred %p<9>; .shared .align 128 .b8 tile[8192];",
+        ".reg .b32 %r<500>; .reg .b64 %rd<200>; .reg .pred %p<9>; .shared .align 128 .b8 tile[8192];",
         f".shared .align 8 .b64 bars[{2 * stages}];",
         "mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; @%p5 bra made;",
         *(f"mbarrier.init.shared.b64 [bars+{8 * each}], {count if each >= stages else 1};" for each in range(2 * stages)),
@@ -271,7 +272,7 @@ def unrolled(stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = 
         "add.u32 %r5, %r5, 2; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; st.global.b32 [%rd3], %r10; ret;",
         "filling: setp.ne.u32 %p6, %r2, 128; @%p6 bra done; mov.u32 %r9, bars; mov.u32 %r8, tile;",
         f"again: {divide.format(40, 5)} mul.lo.s32 %r41, %r40, {stages}; sub.s32 %r42, %r5, %r41; shl.b32 %r43, %r42, 3;",
-        f"add.s32 %r44, %r9, %r43; shl.b32 %r45, %r42, 7; add.s32 %r46, %r8, %r45; {parity.format(47, 40)} xor.b32 %r48, %r47, 1;",
+        f"add.s32 %r44, %r9, %r43; shl.b32 %r45, %r42, 7; add.s32 %r46, %r8, %r45; {parity.format(47, 40, 5)} xor.b32 %r48, %r47, 1;",
         free and wait.format(2, f"%r44+{ring}", "%r48"),
         _EXPECT.replace("bars", "%r44") + _COPY.replace("tile", "%r46").replace("bars", "%r44"),
         "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;",
@@ -288,6 +289,18 @@ def test_stages_that_a_compiler_computes_are_followed(stages: int) -> None:
     assert unrolled(stages, free="") == (["refilled-stage"], 0)
     assert unrolled(stages, count=129) == (["wrong-arrival-count"], 0)
     assert unrolled(stages, count=127) == (["wrong-arrival-count"], 0)
+
+
+@pytest.mark.parametrize(
+    ("stages", "places", "found"),
+    [(4, 2, []), (5, 2, ["unchanged-parity"]), (6, 2, ["unchanged-parity"]), (2, 2, []), (3, 0, [])],
+)
+def test_a_parity_changes_when_its_ring_begins_again(stages: int, places: int, found: list[str]) -> None:
+    """The round divided by a power of two in place of the number of stages; twice that number may be meant, where a phase takes two turns.
+
+    A parity that changes in each round does so in each use of a ring of three, too.
+    """
+    assert unrolled(stages, parity=f"shr.u32 %r{{0}}1, %r{{2}}, {places}; and.b32 %r{{0}}, %r{{0}}1, 1;") == (found, 0)
 
 
 def test_copies_of_a_thread_arrive_once() -> None:

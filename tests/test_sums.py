@@ -10,7 +10,6 @@ import pytest
 
 from ptxmma.ptx.sums import Quotient, Remainder, Rounds, Sum, Term
 
-_BITS = 32
 _ROUND = b"%round"
 
 
@@ -26,20 +25,20 @@ def _term(term: Term, numbers: dict[Term, int]) -> int:
     return number // term.divisor if isinstance(term, Quotient) else number % term.values
 
 
-def reciprocals(divisor: int) -> list[tuple[int, int]]:
-    """Factors and shifts of 32-bit products that divide by a constant: rounded up, as compilers choose them."""
-    found = [(-(-(1 << _BITS + shift) // divisor), shift) for shift in range(divisor.bit_length())]
-    return [(factor, shift) for factor, shift in found if factor * divisor - (1 << _BITS + shift) <= 1 << shift and factor < 1 << _BITS]
+def reciprocals(divisor: int, bits: int) -> list[tuple[int, int]]:
+    """Factors and shifts of products of numbers of 16 or 32 bits that divide by a constant: rounded up, as compilers choose them."""
+    found = [(-(-(1 << bits + shift) // divisor), shift) for shift in range(divisor.bit_length())]
+    return [(factor, shift) for factor, shift in found if factor * divisor - (1 << bits + shift) <= 1 << shift and factor < 1 << bits]
 
 
 @pytest.mark.parametrize("divisor", range(2, 33))
-@pytest.mark.parametrize(("step", "first"), [(1, 0), (1, 3), (4, 0), (4, 3)])
-def test_the_high_half_of_a_product_is_a_quotient(divisor: int, step: int, first: int) -> None:
+@pytest.mark.parametrize(("bits", "step", "first"), [(16, 1, 0), (16, 1, 3), (32, 1, 0), (32, 1, 3), (32, 4, 0), (32, 4, 3)])
+def test_the_high_half_of_a_product_is_a_quotient(bits: int, divisor: int, step: int, first: int) -> None:
     number = Sum({_ROUND: step}, first)
-    quotients = [number.each(partial(operator.mul, factor)).divided(1 << _BITS + shift) for factor, shift in reciprocals(divisor)]
+    quotients = [number.each(partial(operator.mul, factor)).divided(1 << bits + shift) for factor, shift in reciprocals(divisor, bits)]
     # Of divisors that have no 32-bit factor, compilers halve the number first.
     if divisor == 7:
-        high = number.each(partial(operator.mul, 613566757)).divided(1 << _BITS)
+        high = number.each(partial(operator.mul, 613566757)).divided(1 << 32)
         quotients.append(number.plus(high, -1).divided(2).plus(high).divided(4))
     for quotient in [*quotients, number.divided(divisor)]:
         assert [value(quotient, {_ROUND: each}) for each in range(300)] == [(step * each + first) // divisor for each in range(300)]

@@ -20,6 +20,7 @@ from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
+from ptxmma.ptx.sums import Quotient, Remainder, Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ptxmma.model import Pairing, Protocol
     from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.sums import Term
 
 RULES: Mapping[str, Rule] = {
     "early-wait": Rule(
@@ -92,6 +94,7 @@ class PhaseJudge:
                 "endless": phases.endless(),
                 "early": phases.early(),
                 "unchanged": _firsts(phases.unchanged()),
+                "uneven": _firsts(phases.uneven()),
                 "few": _firsts(phases.few()),
                 "many": _firsts(too_many(barriers)),
                 "refilled": _firsts(refilled(barriers)),
@@ -261,6 +264,20 @@ class _Phases:
                 line = barriers.function.position(again.use.offset)[0]
                 yield wait, f"each round of a loop arrives in line {line}; flip the parity in each round, with a ring in each turn of it"
 
+    def uneven(self) -> Iterator[tuple[Used, str]]:
+        """The waits for a ring in the order of its places, for parities that change in other rounds than those in which it begins again."""
+        addresses, text = self._barriers.addresses, self._barriers.function.text
+        for offset, wait in sorted(self._waits.items()):
+            if wait.place is None or not wait.place.step:
+                continue
+            named = text[text.find(b"[", offset) : text.find(b"]", offset) + 1]
+            rings = [term for term in addresses.of(named, offset).terms if isinstance(term, Remainder)]
+            parts = [term for term, times in addresses.of(wait.use.operand, offset).terms.items() if times % 2]
+            for ring in rings if len(rings) == len(parts) == 1 else ():
+                rounds, places = _changes_after(parts[0], ring), ring.values
+                if rounds % places and any(number // rounds % 2 == (number + places) // rounds % 2 for number in range(2 * rounds)):
+                    yield wait, f"it changes every {rounds} rounds, and the ring has {places} places; divide the round by {places}"
+
     def _uses_phases(self, arrival: Used, wait: Used, turn: frozenset[int]) -> bool:
         """Return whether arrivals that a loop repeats complete phases of the mbarrier of a wait: one in each round."""
         place, barriers = wait.place, self._barriers
@@ -280,6 +297,13 @@ def _firsts(found: Iterable[tuple[Used, str]]) -> Iterator[tuple[Used, str]]:
         if used.place is not None and used.place.variable not in variables:
             variables.add(used.place.variable)
             yield used, details
+
+
+def _changes_after(parity: Term, ring: Remainder) -> int:
+    """The number of rounds after which a parity changes that is computed of the round as the place in a ring is; 0 if it is not."""
+    counted = [part for part, times in parity.terms if times % 2] if isinstance(parity, Remainder) and parity.values == 2 else []
+    divided = [part for part in counted if isinstance(part, Quotient) and part.terms == ring.terms]
+    return divided[0].divisor if len(divided) == len(counted) == 1 and all(isinstance(term, Rounds) for term, _ in ring.terms) else 0
 
 
 def _complete(text: bytes, use: Use) -> bytes:

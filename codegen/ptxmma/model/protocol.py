@@ -129,8 +129,8 @@ class PhaseFault(Entry, frozen=True, kw_only=True):
     #: "unchanged": each round of a loop waits for the same parity; "few", "many": fewer or more arrive than a phase counts;
     #: "refilled": a loop copies to the same stage again before its readers can say that it is free; "untold": a thread block of a
     #: cluster waits, and nothing but commits with masks that do not name it arrives; "unheard": nothing waits at the end for arrivals in
-    #: other thread blocks, which may have ended.
-    fault: Literal["endless", "early", "unchanged", "few", "many", "refilled", "untold", "unheard"]
+    #: other thread blocks, which may have ended; "uneven": the parity changes after another number of rounds than a ring has places.
+    fault: Literal["endless", "early", "unchanged", "uneven", "few", "many", "refilled", "untold", "unheard"]
     rule: Name  # the rule of the checker that it breaks
     text: Text
     source: Source

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 #: Numbers of rounds are smaller: so the high half of a product is an exact quotient.
-_MOST = 1 << 20
+_MOST = 1 << 16
 #: The largest divisor for which a product with its reciprocal is taken.
 _LARGEST_DIVISOR = 1 << 12
 
