@@ -42,15 +42,18 @@ _FLAT_GEMMS = {
     ("s8", "s32", 128): {"IGMMA": 4, "STSM": 0, "UTMASTG": 2},
 }
 
-#: Of ``sparse_gemm_sm90``: types, majorness of B, width, whether the consumers share a tile.  A register of metadata, one ``LDS``, is for
-#: one instruction of 8-bit types and two of 16-bit types.  Two stages take turns with two sets of registers; a third may be left.
+#: Of ``sparse_gemm_sm90``: types, majorness of B, height, width, whether the consumers share a tile.  A register of metadata, one
+#: ``LDS``, is for one instruction of 8-bit types and two of 16-bit types.  Two stages take turns with two sets of registers; a third may
+#: be left.  Tiles of 64 rows have stages twice as deep, and one ``LDS`` more, since k may be split.
 _SPARSE_GEMMS = {
-    ("f16", "f16", "K", 176, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
-    ("bf16", "bf16", "MN", 192, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
-    ("f16", "f32", "K", 128, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2 + 2 * 4 * 8, "STSM": 0, "STS": 2 * 4 * 8},
-    ("f16", "f16", "K", 256, 1): {"HGMMA": 3 * 2, "LDS": 3, "STSM": 4 * 4},
-    ("e4m3", "bf16", "K", 176, 0): {"QGMMA": 3 * 2 * 2, "LDS": 3 * 2 * 2, "STSM": 2 * 3 * 4},
-    ("e4m3", "bf16", "K", 256, 1): {"QGMMA": 3 * 2, "LDS": 3 * 2, "STSM": 4 * 4},
+    ("f16", "f16", "K", 128, 176, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
+    ("bf16", "bf16", "MN", 128, 192, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2, "STSM": 2 * 3 * 4},
+    ("f16", "f32", "K", 128, 128, 0): {"HGMMA": 3 * 2 * 2, "LDS": 3 * 2 + 2 * 4 * 8, "STSM": 0, "STS": 2 * 4 * 8},
+    ("f16", "f16", "K", 128, 256, 1): {"HGMMA": 3 * 2, "LDS": 3, "STSM": 4 * 4},
+    ("e4m3", "bf16", "K", 128, 176, 0): {"QGMMA": 3 * 2 * 2, "LDS": 3 * 2 * 2, "STSM": 2 * 3 * 4},
+    ("e4m3", "bf16", "K", 128, 256, 1): {"QGMMA": 3 * 2, "LDS": 3 * 2, "STSM": 4 * 4},
+    ("f16", "f16", "K", 64, 64, 0): {"HGMMA": 3 * 4, "LDS": 3 * 2 + 1, "STSM": 4},
+    ("e4m3", "bf16", "K", 64, 16, 0): {"QGMMA": 3 * 4, "LDS": 3 * 4 + 1, "STSM": 1},
 }
 
 #: Of ``gemm_sm80``: types, majornesses, whether A is sparse; and the machine instructions.  Fragments are fetched once before the loop and
@@ -198,8 +201,8 @@ def test_the_machine_code_of_the_sparse_gemm(nvcc: str, tmp_path: Path) -> None:
     """No register of metadata is written to before the multiplications that read it are waited for."""
     names = {}
     lines = ['#include "sparse_gemm_sm90.cuh"', "using namespace gemm_sm90;"]
-    for (element, result, major_b, width, together), expected in _SPARSE_GEMMS.items():
-        operands = f"sparse_gemm_sm90::Sparse<ptxmma::{element}, (ptxmma_majorness){int(major_b == 'MN')}, 128, {width}>"
+    for (element, result, major_b, height, width, together), expected in _SPARSE_GEMMS.items():
+        operands = f"sparse_gemm_sm90::Sparse<ptxmma::{element}, (ptxmma_majorness){int(major_b == 'MN')}, {height}, {width}>"
         name = f"gemm_sm90::Gemm<{operands}, ptxmma::{result}, {'true' if together else 'false'}, (ptxmma_majorness)0>"
         names[name] = expected
         lines.append(f"auto get{len(names)}() {{ return kernel<{name}>; }}")
