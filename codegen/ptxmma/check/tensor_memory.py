@@ -77,6 +77,7 @@ class TensorAddresses:
 
     def __init__(self, function: Function, known: KnownBits, statements: Sequence[Statement]) -> None:
         self._function, self._known = function, known
+        self._distances = functools.cache(self._distance)  # many accesses have one address
         #: The opcodes of instructions that read their first operand.
         self._reading = tuple({each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))})
 
@@ -92,7 +93,7 @@ class TensorAddresses:
         bits = self._known.of(match[1]).within(32)
         if not bits.unknown:
             return bits.value + offset, False
-        distance = self._distance(match[1], exact)
+        distance = self._distances(match[1], exact)
         return None if distance is None else (distance + offset, True)
 
     def _distance(self, name: bytes, exact: bool) -> int | None:
@@ -109,25 +110,28 @@ class TensorAddresses:
                     return distance
                 column = distance % (1 << COLUMN_BITS)
                 return column if not column >> (COLUMN_BITS - 1) else None
-            added = {operand.strip(): self._added(operand.strip(), place, exact) for operand in rest.split(b",")}
+            added = {operand.strip(): self._added(operand.strip(), exact) for operand in rest.split(b",")}
             bases = [operand for operand, columns in added.items() if columns is None] or [*added][:1]
-            if len(bases) > 1:
+            if len(bases) > 1 and not exact:
+                added |= {operand: self._last(operand, place) for operand in bases}
+                bases = [operand for operand in bases if added[operand] is None]
+            if len(bases) != 1:
                 return None
             (name,) = bases
             has_lane = has_lane or any(operand != name and integer(operand) is None for operand in added)
             distance += sum(columns or 0 for operand, columns in added.items() if operand != name)
         return None
 
-    def _added(self, operand: bytes, place: int, exact: bool) -> int | None:
+    def _added(self, operand: bytes, exact: bool) -> int | None:
         """The columns that an operand adds, whatever the lane is; None if it may be any number."""
         number = integer(operand)
         if number is not None:
             return number
         bits = self._known.of(operand).within(COLUMN_BITS)
-        if not (bits.value | bits.unknown) >> (COLUMN_BITS - 1) and not (exact and bits.unknown):
-            return bits.value
-        if exact:
-            return None
+        return None if (bits.value | bits.unknown) >> (COLUMN_BITS - 1) or (exact and bits.unknown) else bits.value
+
+    def _last(self, operand: bytes, place: int) -> int | None:
+        """The columns that an index adds in the last place of a ring; None for anything else."""
         total = self._sums.of(operand, place)
         counts = [(times, self._sums.values(index)) for index, times in total.terms.items()]
         if not all(times > 0 and values for times, values in counts):
