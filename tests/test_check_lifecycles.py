@@ -51,6 +51,7 @@ _AGAIN_ONE_WARP = "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5,
 _ISSUER = "@%p3 bra load; elect.sync %r14|%p6, -1; @!%p6 bra on1;"
 _BY_OTHERS = ("bra on1; load:", _POLL, *_LOADED, "on1: bar.sync 0; setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done:")
 _TELLING = ("bra on1; load: setp.eq.u32 %p7, %r10, 1; @%p7 bra on1;", _POLL, *_LOADED, "mbarrier.arrive.shared.b64 _, [bar+8];")
+_NOTHING = "ld.shared.u32 %r12, [slot+4]; setp.eq.u32 %p5, %r12, 0;"
 _WRITE = "st.shared.b32 [slot+4], %r0;"
 #: One fault of order, or of columns, each.
 KERNELS = {
@@ -245,6 +246,17 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
             *(_WARP, "mov.u32 %r11, 0;", "again: @%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ, *_LOADED),
             *("setp.ne.u32 %p5, %r10, 2; @%p5 bra kept;", _FREE, "kept: bar.sync 0;"),
             _NEXT,
+        ),
+        # Another value of memory than the one that the other warps ask may say that there is nothing to do.
+        (
+            *_ONE_WARP,
+            _NOTHING,
+            "@%p3 bra load; @%p5 bra free; bar.sync 0; bra free; load: @%p5 bra done;",
+            *_LOADED,
+            "bar.sync 0; bra done;",
+            "free:",
+            _FREE,
+            "done:",
         ),
         # Predicates instead of branches.
         (_WARP, f"@!%p3 {_ALLOC}", "bar.sync 0;", _READ, *_LOADED, "bar.sync 0;", f"@!%p3 {_FREE}"),

@@ -126,6 +126,43 @@ def test_a_commit_comes_after_the_products_of_its_stage(issue: tuple[str, ...], 
     assert [each.rule for each in check("\n".join((*lines, ""))) if each.severity != "note"] == found
 
 
+_TAKEN = "taken: mbarrier.try_wait.parity.shared.b64 %p2, [bars+24], %r15; @!%p2 bra taken; xor.b32 %r15, %r15, 1;"
+_TELL = "mbarrier.arrive.shared.b64 _, [bars+24];"
+
+
+@pytest.mark.parametrize(
+    ("begin", "told", "found"),
+    [
+        (_TAKEN, _TELL, []),
+        ("", _TELL, ["refilled-stage"]),
+        ("", "", ["refilled-stage"]),
+        ("", "bar.sync 1, 64;", ["refilled-stage"]),  # of the threads that read alone
+        ("bar.sync 1, 96;", "bar.sync 1, 96;", []),
+        ("", _TELL.replace("bars+24", "%r2"), []),  # it may be on another mbarrier
+        ("setp.gt.u32 %p10, %r5, 1; @%p10 bra done;", "", []),  # no more rounds than results, perhaps
+    ],
+)
+def test_a_result_is_written_again_after_its_readers(begin: str, told: str, found: list[str]) -> None:
+    """Thread 32 copies, thread 0 multiplies in rounds, and warps 2 and 3 read the results."""
+    again = "xor.b32 %r4, %r4, 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3;"
+    lines = (
+        *(".version 8.7", ".target sm_100a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 128, 1, 1", "{"),
+        ".reg .b32 %r<40>; .reg .b64 %rd<9>; .reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[4];",
+        "mov.u32 %r2, %tid.x; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; mov.u32 %r5, 0; mov.u32 %r4, 0; mov.u32 %r15, 1;",
+        "@%p5 bra made; mbarrier.init.shared.b64 [bars], 1; mbarrier.init.shared.b64 [bars+8], 1; mbarrier.init.shared.b64 [bars+16], 1;",
+        "mbarrier.init.shared.b64 [bars+24], 64; made: bar.sync 0; setp.gt.u32 %p1, %r2, 63; @%p1 bra read; @%p5 bra filling;",
+        f"issue: {begin} full: mbarrier.try_wait.parity.shared.b64 %p2, [bars], %r4; @!%p2 bra full;",
+        *(_TENSOR_PRODUCT, _FREED, _RESULT, again, "@%p3 bra issue; bra done;"),
+        "read: ready: mbarrier.try_wait.parity.shared.b64 %p2, [bars+16], %r4; @!%p2 bra ready; tcgen05.fence::after_thread_sync;",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r21]; tcgen05.wait::ld.sync.aligned; st.global.b32 [%rd3], %r20;",
+        f"{told} {again} @%p3 bra read; bra done;",
+        "filling: setp.ne.u32 %p6, %r2, 32; @%p6 bra done; mov.u32 %r6, 1;",
+        *("again:", _FREE, _EXPECT, _COPY, "xor.b32 %r6, %r6, 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;"),
+        *("done: ret;", "}"),
+    )
+    assert [each.rule for each in check("\n".join((*lines, ""))) if each.severity != "note"] == found
+
+
 @pytest.mark.parametrize(
     ("count", "limit", "arrive", "found"),
     [

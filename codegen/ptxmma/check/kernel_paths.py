@@ -752,13 +752,15 @@ class _Walk:
         return not transition.full or self._is_full(path, at)
 
     def _by_others(self, words: Sequence[str], path: _Path, at: Happening) -> bool:
-        """Return whether other threads execute one of some instructions: any thread, if the path has none."""
-        named = (
-            other
-            for other in self._reachable([each for each in path.conditions if not each.decided], at)
-            if any(starts(other.opcode, word.encode()) for word in words)
-        )
-        return any(not path.since or self._paths.threads_together(other) & ~common(path.conditions) for other in named)
+        """Return whether other threads execute one of some instructions: any thread, if the path has none.
+
+        What is not a condition on the thread may hold for the others, too: then they may have nothing to do.
+        """
+        own = common(path.conditions)
+        if any(own & ~each.surely and not each.elects for each in path.conditions):
+            return False
+        named = (other for other in self._reachable((), at) if any(starts(other.opcode, word.encode()) for word in words))
+        return any(not path.since or self._paths.threads_together(other) & ~own for other in named)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""

@@ -176,6 +176,12 @@ class Mbarriers:
                 return number
         return None
 
+    def tells_copies_alone(self, use: Use) -> bool:
+        """Return whether only loops that copy wait for the mbarrier of an instruction."""
+        copies = {each.block for each in self.fills}
+        waits = [each for each in self.waits if use.place is None or each.may_be_of(use.place)]
+        return all(not self.round_of(each).isdisjoint(copies) for each in waits)
+
     @functools.cached_property
     def _counts(self) -> list[tuple[Used, Sum]]:
         """The instructions that initialise an mbarrier, each with its count of arrivals."""
@@ -215,6 +221,11 @@ class Mbarriers:
         """A mask of threads that exist in every launch in which a thread executes each arrival, copy and wait."""
         named = (self.most.get(each.use.offset, 0) for each in (*self.arrivals, *self.fills, *self.waits))
         return max((1, *(mask & -mask for mask in named))) * 2 - 1
+
+    def reached(self, words: Sequence[str]) -> list[Reached]:
+        """The instructions with some opcodes, with the threads of the block that may execute them."""
+        named = (each for each in self.paths.executed if any(starts(each.opcode, word.encode()) for word in words))
+        return [each._replace(threads=self.most[each.offset]) for each in named]
 
     def _threads(self, executed: Sequence[Reached]) -> dict[int, int]:
         everyone = (1 << thread_values.threads_of(self.function.text)) - 1

@@ -15,7 +15,7 @@ from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
 from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
-from ptxmma.check.stages import refilled
+from ptxmma.check.stages import overwritten, refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
@@ -69,7 +69,7 @@ class PhaseJudge:
 
     def __init__(self, protocols: Sequence[Protocol]) -> None:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings if pairing.phases]
-        self.words = {word.encode() for pairing in self._pairings for word in words_of_phases(pairing)}
+        self.words = {word.encode() for pairing in self._pairings for word in (*words_of_phases(pairing), *pairing.tracked, *pairing.reads)}
 
     def of_kernel(self, function: Function, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a kernel, each with the opcode that it is about; none if it cannot be followed.
@@ -99,6 +99,7 @@ class PhaseJudge:
                 "many": _firsts(too_many(barriers)),
                 "refilled": _firsts(refilled(barriers)),
                 "unheard": _firsts(unheard(barriers)),
+                "overwritten": _firsts(overwritten(barriers)),
             }
             for fault in pairing.phases:
                 for used, details in found.get(fault.fault, ()):

@@ -7,13 +7,15 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.mbarriers import are_alike
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.sums import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ptxmma.check.kernel_paths import Reached
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.conditions import Predicates
@@ -24,9 +26,9 @@ RULES: Mapping[str, Rule] = {
         "A copy fills a stage of shared memory again after a wait for its readers.",
         "A wait for the bytes of a copy says nothing of the threads that read them: the next copy may overwrite what they have not read. "
         "Judged are loops without any other wait or barrier, of which a round fills the stage of a round before; no barrier says "
-        "that tcgen05.mma and tcgen05.cp have read, which they do asynchronously. Threads that arrive on the mbarrier for which such a "
-        "loop waits are judged, too: no wgmma.wait_group covers their products, or no cp.async.bulk.wait_group a copy out of the stage, or "
-        "their tcgen05.commit comes before the products.",
+        "that tcgen05.mma and tcgen05.cp have read, which they do asynchronously. Results in tensor memory are judged in the same way. "
+        "Threads that arrive on the mbarrier for which such a loop waits are judged, too: no wgmma.wait_group covers their products, or no "
+        "cp.async.bulk.wait_group a copy out of the stage, or their tcgen05.commit comes before the products.",
         "Wait for an mbarrier on which the readers arrive, or let a barrier of the thread block follow the reads. Write "
         "wgmma.wait_group or cp.async.bulk.wait_group before the arrival; in a kernel with tcgen05, let tcgen05.commit arrive, after the "
         "products.",
@@ -62,6 +64,44 @@ def refilled(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
                 cause = "a round waits for no more than bytes of copies" if waits else "a round waits for nothing"
                 yield copy, f"{cause}; wait for an mbarrier on which the readers arrive"
                 break
+
+
+def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
+    """The waits for results that a loop writes again though no reader can tell that it has read them, each with what is wrong.
+
+    Results are complete when an mbarrier says so that frees no stage.  Readers and writers are threads of their own.
+    """
+    writing, reading = (barriers.reached(words) for words in (barriers.pairing.tracked, barriers.pairing.reads))
+    writers, readers = (functools.reduce(int.__or__, [each.threads for each in named], 0) for named in (writing, reading))
+    if not readers or readers & writers:
+        return
+    told = [each for each in barriers.arrivals if barriers.most.get(each.use.offset, 0) & readers]
+    if any(each.place is None or wait.may_be_of(each.place) for each in told for wait in barriers.waits):
+        return
+    for commit in barriers.arrivals:
+        turn = barriers.round_of(commit)
+        if commit.place is None or not turn or barriers.ring_of(commit.use) is not None or not _writes_again(barriers, writing, turn):
+            continue
+        if any(each.block in turn and barriers.ring_of(each.use) is None for each in barriers.waits):  # for other threads
+            continue
+        for wait in barriers.waits:
+            reads = barriers.round_of(wait)
+            alike = wait.place is not None and are_alike(wait.place, commit.place)
+            if alike and any(barriers.block_of(each.offset) in reads for each in reading):
+                orders = [each for each in barriers.orders if each.block in reads]
+                apart = [each.name for each in barriers.orders if each.block not in reads]
+                if all(each.name and each.name not in apart for each in orders):
+                    yield wait, "nothing that these threads execute lets it know; arrive on an mbarrier for which it waits"
+
+
+def _writes_again(barriers: Mbarriers, writing: Sequence[Reached], turn: frozenset[int]) -> bool:
+    """Return whether a loop writes results, in any number of rounds, without a barrier that orders them."""
+    ends = {way.predicate for number in turn for way in barriers.paths.ways[number] if way.predicate and way.after not in turn}
+    return (
+        any(barriers.block_of(each.offset) in turn for each in writing)
+        and not any(each.block in turn for each in barriers.orders)
+        and not any(_is_limited(barriers.paths.registers, predicate.lstrip(b"!")) for predicate in ends)
+    )
 
 
 def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool:

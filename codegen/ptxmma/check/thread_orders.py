@@ -172,7 +172,8 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
         yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)
         return
     results = [use for use, ring in of_rings if ring is None]
-    one = len(results) < len(named)  # otherwise another rule judges that nothing tracks the last product
+    # Without a ring, another rule judges that nothing tracks the last product.
+    one = len(results) < len(named) and all(ring is None or barriers.tells_copies_alone(use) for use, ring in of_rings)
     if one and all(use.place is not None and results[0].place is not None and are_alike(use.place, results[0].place) for use in results):
         yield from ((use.offset, None) for use in results)
 

@@ -127,10 +127,11 @@ class PhaseFault(Entry, frozen=True, kw_only=True):
 
     #: "endless": no thread completes the phase before one waits for it; "early": the first wait is for the phase before the first;
     #: "unchanged": each round of a loop waits for the same parity; "few", "many": fewer or more arrive than a phase counts;
-    #: "refilled": a loop copies to the same stage again before its readers can say that it is free; "untold": a thread block of a
-    #: cluster waits, and nothing but commits with masks that do not name it arrives; "unheard": nothing waits at the end for arrivals in
-    #: other thread blocks, which may have ended; "uneven": the parity changes after another number of rounds than a ring has places.
-    fault: Literal["endless", "early", "unchanged", "uneven", "few", "many", "refilled", "untold", "unheard"]
+    #: "refilled": a loop copies to the same stage again before its readers can say that it is free; "overwritten": it writes a result
+    #: again before; "untold": a thread block of a cluster waits, and nothing but commits with masks that do not name it arrives;
+    #: "unheard": nothing waits at the end for arrivals in other thread blocks, which may have ended; "uneven": the parity changes after
+    #: another number of rounds than a ring has places.
+    fault: Literal["endless", "early", "unchanged", "uneven", "few", "many", "refilled", "overwritten", "untold", "unheard"]
     rule: Name  # the rule of the checker that it breaks
     text: Text
     source: Source
@@ -148,6 +149,7 @@ class Pairing(Entry, frozen=True, kw_only=True):
     arrives: tuple[Name, ...] = ()  # the instructions of which every phase needs one at least
     orders: tuple[Name, ...] = ()  # other instructions by which threads may tell each other that a stage is free
     tracked: tuple[Name, ...] = ()  # asynchronous instructions of which only an arrival that tracks them says that they have read a stage
+    reads: tuple[Name, ...] = ()  # the instructions that read the results of these: ("tcgen05.ld",)
     phases: tuple[PhaseFault, ...] = ()
 
 

@@ -110,6 +110,11 @@ class Condition(NamedTuple):
         return self.threads == self.surely
 
     @property
+    def elects(self) -> bool:
+        """True if the outcome says whether the thread is the elected one, and nothing else."""
+        return self.value.causes == {_ELECTED}
+
+    @property
     def uniform(self) -> bool:
         """True if all threads of a thread block see the same outcome, at all times."""
         return not self.value.changes and self.value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED))

@@ -273,7 +273,8 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             yield from context.known("instruction", each.on, known, *one, "on")
             yield from context.known("instruction", each.needs, known, *one, "needs")
             yield from _known_modifiers(context, each.on, each.modifiers, (*one, "modifiers"))
-        yield from context.known("instruction", pairing.tracked, known, *at, "tracked")
+        for key in ("tracked", "reads"):
+            yield from context.known("instruction", getattr(pairing, key), known, *at, key)
         for key in ("waits", "arrives", "orders"):
             yield from context.known("instruction", getattr(pairing, key), known, *at, key)
             if pairing.phases and not getattr(pairing, key):
@@ -290,7 +291,11 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
     known = sorted({*names, *protocol.others, _EXIT})
     followed = {name for life in protocol.lifecycles for each in life.transitions for name in each.on}
     followed |= {name for pairing in protocol.pairings for each in pairing.needs for name in (*each.on, *each.needs)}
-    followed |= {name for pairing in protocol.pairings for name in (*pairing.waits, *pairing.arrives, *pairing.orders)}
+    followed |= {
+        name
+        for pairing in protocol.pairings
+        for name in (*pairing.waits, *pairing.arrives, *pairing.orders, *pairing.tracked, *pairing.reads)
+    }
     for index, name in enumerate(protocol.others):
         if name in names or name not in followed:
             what = "the spec has it" if name in names else "no transition names it"
