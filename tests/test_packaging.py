@@ -201,7 +201,7 @@ def test_cmake_finds_the_headers(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.16)\n"
         "project(app C)\n"
-        "find_package(ptxmma 0.1 CONFIG REQUIRED)\n"
+        f"find_package(ptxmma {__version__.rpartition('.')[0]} CONFIG REQUIRED)\n"
         "add_executable(app main.c)\n"
         "target_link_libraries(app PRIVATE ptxmma::ptxmma)\n",
         encoding="utf-8",

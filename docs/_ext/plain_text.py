@@ -46,7 +46,8 @@ def _describe(app: Sphinx, page: str, _template: str, context: dict[str, object]
     """Called by Sphinx for each page: its description, its card where others link to it, and the address of its text."""
     if document is None:
         return
-    said = {"og:title": f"{app.env.titles[page].astext()} · {app.config.project}", "og:type": "article", "twitter:card": "summary"}
+    title = " · ".join(dict.fromkeys((app.env.titles[page].astext(), app.config.project)))
+    said = {"og:title": title, "og:type": "article", "twitter:card": "summary"}
     if about := description(document):
         said |= {"description": about, "og:description": about}
     if site := app.config.html_baseurl:  # a card takes the whole address of its picture
