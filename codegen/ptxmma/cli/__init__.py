@@ -100,7 +100,7 @@ class _Verbs(click.Group):
 
             asked = answered(args)
             if not asked and args[0] in VERBS:
-                asked = args
+                asked = answered(args[1:]) or args
             if not asked:
                 import difflib  # only when there is something to explain
 
