@@ -172,7 +172,7 @@ def _without_last_meeting(text: bytes) -> bytes | None:
 
 def _own_window(text: bytes) -> bytes | None:
     """Arrivals and stores by an address of ``mapa`` are without ``::cluster``."""
-    there = rb"(mbarrier\.arrive|st)([\w.:]*)\.shared::cluster([\w.:]*\s[^;]*;)"
+    there = rb"(mbarrier\.arrive|st\.(?!async))([\w.:]*)\.shared::cluster([\w.:]*\s[^;]*;)"
     return _replaced(there, rb"\1\2.shared\3")(text.replace(b".cluster.shared::cluster", b".shared::cluster")) if b"mapa" in text else None
 
 

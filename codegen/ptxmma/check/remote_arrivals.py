@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check.arrival_counts import is_remote
 from ptxmma.ptx.blocks import opposite
-from ptxmma.ptx.outline import opcodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from ptxmma.check.mbarriers import Mbarriers, Used
 
@@ -22,40 +21,43 @@ if TYPE_CHECKING:
 _OTHERS = re.compile(
     rb"(?<![\w$%.])(?:(?:ld|st|atom|red)[\w.:]*\.(?:shared::cluster|async)|mapa\.u64|atom|ld\.(?:acquire|relaxed|volatile))\b"
 )
-_BARRIER = {b"barrier.cluster"}
+_BARRIER = re.compile(rb"barrier\.cluster\.")
 
 
 def unheard(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The arrivals in other thread blocks for which nothing waits at the end, with the waits that come too early."""
     text = barriers.function.text
-    remote = [each for each in barriers.arrivals if is_remote(barriers, each)]
-    if not remote or b"barrier.cluster" not in text or _OTHERS.search(text):
+    remote = [each for each in barriers.arrivals if is_remote(barriers, each)] if b"barrier.cluster" in text else []
+    met = {barriers.block_of(match.start()): match.start() for match in _BARRIER.finditer(text)} if remote else {}
+    ends = any(met.get(each.block, -1) > each.use.offset for each in remote)
+    if not remote or ends or not _from(barriers, {each.block for each in (*remote, *barriers.waits)}).isdisjoint(met):
         return
     copies = {each.block for each in barriers.fills if b"async" in each.use.opcode}
     waits = [[wait for wait in barriers.waits if each.place is None or wait.may_be_of(each.place)] for each in remote]
     if any(each.place is None for each in remote) or not all(each and _fill(barriers, each, copies) for each in waits):
         return
-    met = {barriers.block_of(match.start()): match.start() for match in opcodes_of(text, _BARRIER)}  # the last of each block
+    if _OTHERS.search(text):
+        return
+    sent = {each.block for each in barriers.fills if b"multicast" in each.use.opcode}
     for arrival, asked in zip(remote, waits, strict=True):
-        later = _from(barriers, arrival.block, ())
-        copied = any(b"multicast" in each.use.opcode and each.block in later for each in barriers.fills)
-        after = later.union(*(_from(barriers, wait.block, ()) for wait in barriers.waits))
-        if not copied and after.isdisjoint(met) and met.get(arrival.block, -1) < arrival.use.offset:
+        if not _fill(barriers, [arrival], sent):  # a later copy to the other thread block may be what keeps it
             line = barriers.function.position(asked[0].use.offset)[0]
             yield arrival, f"what waits in line {line} fills a stage after it; meet at the end with barrier.cluster.arrive and .wait"
 
 
-def _fill(barriers: Mbarriers, waits: Collection[Used], copies: Collection[int]) -> bool:
-    """Return whether a thread copies after each of some waits, before it ends."""
-    return all(-1 not in _from(barriers, wait.block, copies) for wait in waits)
+def _fill(barriers: Mbarriers, before: Collection[Used], copies: Collection[int]) -> bool:
+    """Return whether a thread copies after each of some instructions, before it ends: of a warp that elects a thread, this one."""
+    return -1 not in _from(barriers, {each.block for each in before}, copies, barriers.paths.registers.is_elected)
 
 
-def _from(barriers: Mbarriers, start: int, ends: Collection[int]) -> set[int]:
-    """The blocks to which threads come from one, not through some; -1: the end.  Of a warp that elects a thread, this one is followed."""
-    found, waiting = set[int](), [start]
+def _from(
+    barriers: Mbarriers, starts: Collection[int], ends: Collection[int] = (), is_elected: Callable[[bytes], bool] = lambda _: False
+) -> set[int]:
+    """The blocks to which threads come from some, and not through others; -1: the end."""
+    found, waiting = set[int](), [*starts]
     while waiting:
         for after, predicate, _ in barriers.paths.ways[waiting.pop()]:
-            if after not in found and not (predicate and barriers.paths.registers.is_elected(opposite(predicate))):
+            if after not in found and not (predicate and is_elected(opposite(predicate))):
                 found.add(after)
                 waiting += [after] if after >= 0 and after not in ends else []
     return found
