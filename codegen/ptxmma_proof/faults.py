@@ -66,7 +66,7 @@ class Row(NamedTuple):
     missed: Sequence[str]
 
     def __str__(self) -> str:
-        return f"{self.found:>5} of {self.found + len(self.missed):>5}  {self.fault.rule:<22}{self.fault.name}"
+        return f"{self.found:>5} of {self.found + len(self.missed):>5}  {self.fault.rule:<22} {self.fault.name}"
 
 
 def run(catalog: Catalog, files: Iterable[Path]) -> list[Row]:
