@@ -276,11 +276,14 @@ def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...
     assert ring(read=read, fill=fill) == found
 
 
-def unrolled(stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = _FREE, count: int = 128) -> tuple[list[str], int]:
+def unrolled(
+    stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = _FREE, count: int = 128, *, by_threads: bool = False
+) -> tuple[list[str], int]:
     """The rules that a kernel breaks whose stages a compiler computes, with the number of notes that something is not followed.
 
     Readers do two rounds at once.  What they divide by the number of stages, they multiply by a reciprocal, and they step the address of an
-    mbarrier by the bytes of two: so it leaves the ring, and what is taken away brings it back.
+    mbarrier by the bytes of two: so it leaves the ring, and what is taken away brings it back.  One thread, or one for each stage,
+    initialises the mbarriers.
     """
     shift = (stages - 1).bit_length() - 1
     factor = -(-(1 << 32 + shift) // stages)
@@ -298,12 +301,16 @@ def unrolled(stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = 
             f"mbarrier.arrive.shared.b64 _, [%r{at + 3}+{ring}];"
         )
 
+    single = [f"mbarrier.init.shared.b64 [bars+{8 * each}], {count if each >= stages else 1};" for each in range(2 * stages)]
+    inits = [f"mbarrier.init.shared.b64 [%r52], 1; mbarrier.init.shared.b64 [%r52+{ring}], {count};"]
+    chosen = "shl.b32 %r50, %r2, 3; mov.u32 %r51, bars; add.u32 %r52, %r51, %r50;"
+    chosen += f"setp.{f'ge.u32 %p5, %r2, {stages}' if by_threads else 'ne.u32 %p5, %r2, 0'};"
     lines = (
         *(".version 8.7", ".target sm_90a", ".address_size 64", ".visible .entry kernel(.param .u32 count) .maxntid 160, 1, 1", "{"),
         ".reg .b32 %r<500>; .reg .b64 %rd<200>; .reg .pred %p<9>; .shared .align 128 .b8 tile[8192];",
         f".shared .align 8 .b64 bars[{2 * stages}];",
-        "mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; setp.ne.u32 %p5, %r2, 0; ld.param.u32 %r3, [count]; @%p5 bra made;",
-        *(f"mbarrier.init.shared.b64 [bars+{8 * each}], {count if each >= stages else 1};" for each in range(2 * stages)),
+        f"mov.u32 %r2, %tid.x; setp.gt.u32 %p1, %r2, 127; {chosen} ld.param.u32 %r3, [count]; @%p5 bra made;",
+        *(inits if by_threads else single),
         "made: bar.sync 0; mov.u32 %r5, 0; @%p1 bra filling; mov.u32 %r15, 1; mov.u32 %r19, bars;",
         f"read: {read(0)} {read(1)} add.u32 %r15, %r15, 2; add.u32 %r19, %r19, 16;",
         "add.u32 %r5, %r5, 2; setp.lt.u32 %p3, %r5, %r3; @%p3 bra read; st.global.b32 [%rd3], %r10; ret;",
@@ -326,6 +333,8 @@ def test_stages_that_a_compiler_computes_are_followed(stages: int) -> None:
     assert unrolled(stages, free="") == (["refilled-stage"], 0)
     assert unrolled(stages, count=129) == (["wrong-arrival-count"], 0)
     assert unrolled(stages, count=127) == (["wrong-arrival-count"], 0)
+    assert unrolled(stages, count=127, by_threads=True) == (["wrong-arrival-count"], 0)
+    assert unrolled(stages, by_threads=True) == ([], 0)
 
 
 @pytest.mark.parametrize(

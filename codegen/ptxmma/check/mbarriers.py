@@ -185,7 +185,17 @@ class Mbarriers:
     @functools.cached_property
     def _counts(self) -> list[tuple[Used, Sum]]:
         """The instructions that initialise an mbarrier, each with its count of arrivals."""
-        return [(each, self.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
+        return [(self._by_threads(each), self.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
+
+    def _by_threads(self, used: Used) -> Used:
+        """An instruction with as many places as threads execute it, where ``%tid.x`` is the index."""
+        place, offset, text = used.place, used.use.offset, self.function.text
+        if place is None or not place.step or place.places:
+            return used
+        named = text[text.find(b"[", offset) : text.find(b"]", offset) + 1]
+        indices = [term for term in self.addresses.of(named, offset).terms if isinstance(term, bytes) and term.startswith(b"%")]
+        places = self.most.get(offset, 0).bit_length() if indices == [thread_values.INDEX] else 0
+        return used._replace(use=used.use._replace(place=place._replace(places=places)))
 
     def arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
