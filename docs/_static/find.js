@@ -11,8 +11,6 @@ const PtxmmaFind = (() => {
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
   /** A word of the text: its score, and its part of a match. */
   const TEXT = 1.5, TEXT_MATCH = 0.75;
-  /** A word that an entry lacks, although others have it. */
-  const LACKING = -6;
   /** An entry whose title, up to a colon, says nothing but the question is what was asked for. */
   const NOTHING_ELSE = 12;
   /** Pages come before their sections. */
@@ -120,7 +118,7 @@ const PtxmmaFind = (() => {
         : entry.spelling && !nouns ? FORM : PAGE;
       const whole = !besides && weights.every((each) => each > TEXT);
       entry.matched = parts.reduce((sum, part, place) => sum + (nouns && !words[place].noun ? 0 : part * telling[place]), 0) - (SIDELINES.test(address) && !whole ? Math.max(...telling) : 0);
-      entry.score = weights.reduce((sum, each, place) => sum + (each || (counts[place] ? LACKING : 0)), 0)
+      entry.score = weights.reduce((sum, each) => sum + each, 0)
         + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }
     const most = Math.max(0, ...ranked.map((entry) => entry.matched));
