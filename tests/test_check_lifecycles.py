@@ -146,6 +146,11 @@ KERNELS = {
         (*_ONE_WARP, *_LOADED, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
         (*_ONE_WARP, *_LOADED, "bar.arrive 1, 64; @%p3 bra done; bar.sync 1, 64;", _FREE, "done: bar.sync 0;"),
     ),
+    "freed by one of the warps that load in rounds": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, "mov.u32 %r11, 0; again: bar.sync 0;", *_LOADED, _NEXT, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
+        (*_ONE_WARP, "mov.u32 %r11, 0; again:", *_LOADED, "bar.sync 0;", _NEXT, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
+    ),
     "committed before the product, in another warp": Kernel(
         "untracked-product",
         (*_ONE_WARP, _ISSUER, _COMMIT, _PRODUCT, *_BY_OTHERS),
@@ -244,7 +249,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         # One warp frees what another one allocates in the next round.
         (
             *(_WARP, "mov.u32 %r11, 0;", "again: @%p3 bra on;", _ALLOC, "on: bar.sync 0;", _READ, *_LOADED),
-            *("setp.ne.u32 %p5, %r10, 2; @%p5 bra kept;", _FREE, "kept: bar.sync 0;"),
+            *("bar.sync 0; setp.ne.u32 %p5, %r10, 2; @%p5 bra kept;", _FREE, "kept: bar.sync 0;"),
             _NEXT,
         ),
         # Another value of memory than the one that the other warps ask may say that there is nothing to do.

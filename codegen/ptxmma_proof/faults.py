@@ -165,6 +165,17 @@ def _without_waits(module: Module) -> bytes | None:
     return _without(module.text, [use.offset for use in waits if use not in kept]) if counted and 0 < len(kept) < len(waits) else None
 
 
+def _without_readers(module: Module) -> bytes | None:
+    """No waits for the threads that read results in tensor memory: for mbarriers on which threads arrive, and that count no bytes."""
+    places = [(use, use.place) for use in module.uses if use.place is not None]
+    told = [place for use, place in places if use.opcode.startswith(b"mbarrier.arrive") and b"expect_tx" not in use.opcode]
+    others = [place for use, place in places if b"expect_tx" in use.opcode or use.opcode.startswith(b"tcgen05.commit")]
+    waits = [(use, place) for use, place in places if b"_wait.parity" in use.opcode]
+    gone = [use.offset for use, place in waits if any(are_alike(place, each) for each in told)]
+    kept = [use.offset for use, place in waits if any(are_alike(place, each) for each in others)]
+    return _without(module.text, gone) if gone and b"tcgen05.ld" in module.text and not {*gone} & {*kept} else None
+
+
 def _more(module: Module) -> bytes | None:
     """One arrival more in all phases of the mbarriers of one address for which threads wait."""
     waited = [use.place for use in module.uses if b"_wait.parity" in use.opcode and use.place is not None]
@@ -297,6 +308,7 @@ FAULTS: Sequence[Fault] = (
     Fault("one arrival more in mbarrier.init at one address", "wrong-arrival-count", _more),
     Fault("an arrival of one thread without its predicate", "wrong-arrival-count", _unpredicated),
     Fault("no wait for the mbarriers that count no bytes", "refilled-stage", _without_waits),
+    Fault("no wait for the readers of a result in tensor memory", "refilled-stage", _without_readers),
     Fault("no cp.async.bulk.wait_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_WAIT, b"", text))),
     Fault("no cp.async.bulk.commit_group", "reused-source", _of_sources(lambda text: re.sub(_BULK_COMMIT, b"", text))),
     Fault("no wait for cp.async", "unwaited-copy", _of_groups(lambda text: re.sub(rb"cp\.async\.wait[^;]*;", b"", text))),

@@ -42,7 +42,9 @@ _PUBLISH, _ACQUIRE = (
 )
 _COPIED = re.compile(rb"cp\.async\.wait_(?:group|all)[^;]*;")
 _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
-#: Bytes before an instruction in which its predicate is.
+_PRODUCTS = re.compile(rb"\{\s*\.reg[^{}]*tcgen05\.mma[^;{}]*(?:\{[^{}]*\}[^;{}]*)?;\s*\}|(?:@\S+\s+)?tcgen05\.mma[^;]*;")
+_LABEL = re.compile(rb"\n\$?\w+:")
+#: Bytes before an instruction in which its predicate is, and after a commit in which a branch past it goes on.
 _NEAR = 60
 
 
@@ -250,6 +252,30 @@ def _halved(text: bytes) -> bytes | None:
     return _COLUMNS.sub(lambda match: match[1] + b"%d" % max(int(match[2]) // 2, 32), text)
 
 
+def _met_at_the_end(text: bytes) -> bytes | None:
+    """The barrier between the last load from tensor memory and the instruction that frees it comes at the end."""
+    put = _between(_LOAD, _FREE, _MET)(text)
+    end = put.rfind(b"ret;") if put is not None else -1
+    return put[:end] + b"bar.sync 0; " + put[end:] if put is not None and end >= 0 else None
+
+
+def _committed_first(text: bytes) -> bytes | None:
+    """The products before the first commit come after it, or after the label to which a branch past the commit goes."""
+    commit = _COMMIT.search(text)
+    products = [*_PRODUCTS.finditer(text, 0, commit.start())] if commit else []
+    if commit is None or not products:
+        return None
+    skipped = _LABEL.search(text, commit.end(), commit.end() + _NEAR) if b"bra" in text[products[-1].end() : commit.start()] else None
+    place = skipped.end() if skipped else commit.end()
+    moved = b"\n".join(each[0] for each in products)
+    return _PRODUCTS.sub(b"", text[: commit.start()]) + text[commit.start() : place] + b"\n" + moved + text[place:]
+
+
+def _without_groups(text: bytes) -> bytes | None:
+    """No groups of products, in modules in which threads arrive on mbarriers without bytes."""
+    return _replaced(rb"wgmma\.commit_group[^;]*;", b"")(text) if re.search(rb"mbarrier\.arrive\.(?!expect)", text) else None
+
+
 def _all_first(text: bytes) -> bytes | None:
     """Each thread block of a pair takes itself for the first, in kernels with products of pairs."""
     return _RANKS.sub(b"0", text) if b"tcgen05.mma.cta_group::2" in text else None
@@ -289,6 +315,9 @@ FAULTS: Sequence[TextFault] = (
     TextFault("no barrier between the last load and tcgen05.dealloc", "freed-in-use", _between(_LOAD, _FREE, _MET)),
     TextFault("no tcgen05.commit after the last product", "untracked-product unmatched-mbarrier", _between(_PRODUCT, _END, _COMMIT)),
     TextFault("no wgmma.wait_group", "refilled-stage", _replaced(rb"wgmma\.wait_group[^;]*;", b"")),
+    TextFault("no wgmma.commit_group before arrivals", "refilled-stage", _without_groups),
+    TextFault("the products of a stage after the tcgen05.commit that tracks them", "refilled-stage", _committed_first),
+    TextFault("the barrier before tcgen05.dealloc at the end", "freed-in-use", _met_at_the_end),
     TextFault("no barrier after the first wait for cp.async", "unwaited-copy", _without_barriers),
     TextFault("no fence.proxy.async", "missing-proxy-fence", _unfenced),
     TextFault("fence.proxy.async after the barrier between stmatrix and a bulk copy", "missing-proxy-fence", _fenced_late),

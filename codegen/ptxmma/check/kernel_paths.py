@@ -754,10 +754,10 @@ class _Walk:
     def _by_others(self, words: Sequence[str], path: _Path, at: Happening) -> bool:
         """Return whether other threads execute one of some instructions: any thread, if the path has none.
 
-        What is not a condition on the thread may hold for the others, too: then they may have nothing to do.
+        Where it has none, what is not a condition on the thread may hold for the others, too: then they may have nothing to do.
         """
         own = common(path.conditions)
-        if any(own & ~each.surely and not each.elects for each in path.conditions):
+        if not path.since and any(own & ~each.surely and not each.elects for each in path.conditions):
             return False
         named = (other for other in self._reachable((), at) if any(starts(other.opcode, word.encode()) for word in words))
         return any(not path.since or self._paths.threads_together(other) & ~own for other in named)
