@@ -15,6 +15,7 @@ import diskcache
 from header_programs import files, included
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.names.cplusplus import identifier
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Version
 
@@ -74,7 +75,8 @@ def front_calls(catalog: Catalog, instruction: Instruction) -> Iterator[Call]:
             for operand in operands:
                 name = "the_" + operand.name.replace("-", "_")
                 if operand.kind == "descriptor":
-                    declared = f"ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K> {name} = {{}};"
+                    element = identifier(instruction.matrix_types[operand.of])
+                    declared = f"ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K, ptxmma::{element}> {name} = {{}};"
                     parts.append(Call([declared], [], [name]))
                 elif operand.kind == "selector":
                     assert operand.immediates

@@ -237,7 +237,7 @@ def test_with_nvcc(project: Path) -> None:
     (project / "step.cuh").write_text("""#include <ptxmma/wgmma/bf16_bf16.cuh>
 using M = ptxmma::wgmma<ptxmma::shape<64, 8, 16>, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
 __device__ void step(float (&d)[4], uint64_t a, uint64_t b) {
-  using Matrix = ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K>;
+  using Matrix = ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K, ptxmma::bf16>;
   M::call(d, Matrix{a}, Matrix{b}, true);
 }
 """)

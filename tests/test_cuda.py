@@ -227,8 +227,8 @@ using namespace ptxmma;
 using Warp = mma<shape<16, 8, 16>, f32, f16, f16, f32>;
 using Group = wgmma<shape<64, 64, 16>, f32, bf16, bf16>;
 using Product = tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, bf16, bf16>;
-using in_shared = matrix_descriptor<PTXMMA_MAJORNESS_K>;
-using in_tensor = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;
+using in_shared = matrix_descriptor<PTXMMA_MAJORNESS_K, bf16>;
+using in_tensor = tcgen05_descriptor<PTXMMA_MAJORNESS_K, bf16>;
 """
 
 
@@ -351,6 +351,11 @@ int main() {{ std::printf("%g\\n", step(1.f, false)); }}
         (_MMA, f"uint32_t a[4] = {{}}; float d[3]; ptxmma::{_MMA_NAME}(d, a, {{a[0], a[1]}}, {{1, 2, 3, 4}});", "float (&d)[4]"),
         (_WGMMA, f"float d[31]; ptxmma::{_WGMMA_NAME}(d, uint64_t(0), uint64_t(0), true);", "float (&d)["),
         (_WGMMA, "float d[31]; Multiply::call(d, a, a, true);", "float (&d)["),
+        (
+            _WGMMA,
+            "float d[32]; Multiply::call(d, a, matrix_descriptor<PTXMMA_MAJORNESS_K, f16>{}, true);",
+            "(ptxmma_majorness)0, ptxmma::f16>",
+        ),
         (_WGMMA, "float d[32]; Multiply::call(d, a, a, true, 5);", "ptxmma: the options of this call are negate_a, negate_b"),
     ],
 )
@@ -358,7 +363,7 @@ def test_a_wrong_argument_is_answered_with_the_signature(
     compiler: Nvcc, catalog: Catalog, spelling: str, statements: str, words: str, tmp_path: Path
 ) -> None:
     """In a few lines; arguments in braces are right."""
-    multiply = f"matrix_descriptor<PTXMMA_MAJORNESS_K> a = {{}}; using Multiply = {front(catalog.find(_WGMMA))};"
+    multiply = f"matrix_descriptor<PTXMMA_MAJORNESS_K, bf16> a = {{}}; using Multiply = {front(catalog.find(_WGMMA))};"
     before = f"using namespace ptxmma; {multiply if 'Multiply' in statements else ''}"
     done = compiler.run(kernel(catalog, spelling, f"{before} {statements}"), *_SM_90A, "-c", folder=tmp_path)
     assert (done.returncode != 0) == bool(words), done.stderr
@@ -490,7 +495,7 @@ def test_what_there_is_not_is_refused_in_words(
 @pytest.mark.nvcc
 def test_a_call_of_the_front_that_needs_a_newer_dialect_says_so(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
     called = "wgmma<shape<64, 8, 16>, f32, bf16, bf16>::call(d, a, a, true);"
-    statements = f"using namespace ptxmma; float d[4] = {{}}; matrix_descriptor<PTXMMA_MAJORNESS_K> a = {{}}; {called}"
+    statements = f"using namespace ptxmma; float d[4] = {{}}; matrix_descriptor<PTXMMA_MAJORNESS_K, bf16> a = {{}}; {called}"
     said = compiler.refuse(kernel(catalog, _WGMMA, statements), "-std=c++14", *_SM_90A, "-c", folder=tmp_path)
     assert "ptxmma: this call needs C++17, or call the function of its N instead" in said
 
@@ -636,7 +641,9 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
             name = f"{kind}_{len(names)}"
             statements = f"using namespace ptxmma; {before} {body} {after} {keep.format(kept)}"
             # A product through descriptors of zero would be optimised away.
-            statements = re.sub(r"(uint64_t \w+|matrix_descriptor<\w+> \w+) = {};", r"\1 = {reinterpret_cast<uint64_t>(out)};", statements)
+            statements = re.sub(
+                r"(uint64_t \w+|matrix_descriptor<[\w:, ]+> \w+) = {};", r"\1 = {reinterpret_cast<uint64_t>(out)};", statements
+            )
             lines.append(f'extern "C" __global__ void {name}(float* out) {{ {statements} }}')
         names.append((entry.name, instruction.canonical))
     assert len(names) >= 30

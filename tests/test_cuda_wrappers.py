@@ -87,7 +87,7 @@ def test_names_of_users_macros_are_left_alone(compiler: Nvcc, tmp_path: Path) ->
     """A program that defines M, N and K as macros may include the headers after them."""
     letters = "".join(f"#define {letter} 1024\n" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     call = "ptxmma::wgmma<ptxmma::shape<64, 16, 16>, ptxmma::f32, ptxmma::f16, ptxmma::f16>::call(d, a, a, true);"
-    declared = "float d[8] = {}; ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K> a = {};"
+    declared = "float d[8] = {}; ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K, ptxmma::f16> a = {};"
     kernel = f"__global__ void kernel(float* out) {{ {declared} {call} ptxmma::wgmma_wait_group<0>(); out[threadIdx.x] = d[0]; }}"
     assert "wgmma.mma_async" in compiler.ptx_of(f"{letters}#include <ptxmma/ptxmma.cuh>\n{kernel}\n", "sm_90a", tmp_path)
 

@@ -49,7 +49,7 @@ def _type(product: Instruction) -> str:
 _GIVEN = {
     "tensor-accumulator": "ptxmma::tensor_address{1}",
     "tensor-matrix": "ptxmma::tensor_address{2}",
-    "shared-descriptor": "ptxmma::tcgen05_descriptor<PTXMMA_MAJORNESS_K>{3}",
+    "shared-descriptor": "ptxmma::tcgen05_descriptor<PTXMMA_MAJORNESS_K, TYPE>{3}",
     "tensor-metadata": "ptxmma::tensor_metadata{{4}, 0}",
     "tensor-scales": "ptxmma::tensor_scales{{5}, 0}",
     "predicate": "true",
@@ -71,7 +71,11 @@ def test_every_form_of_every_opcode_is_called(target: str, compiler: Nvcc, catal
         for form in opcode.forms:
             if target not in opcode.accepted_by(form=form):
                 continue
-            arguments = [_GIVEN[operand.kind] for operand in form.operands if operand.kind in _GIVEN]
+            arguments = [
+                _GIVEN[operand.kind].replace("TYPE", f"{_type(product)}::{operand.of}_type")
+                for operand in form.operands
+                if operand.kind in _GIVEN
+            ]
             arguments += ["ptxmma::ashift{}"] * bool(opcode.qualifiers.get("ashift"))
             arguments += ["ptxmma::scale_input_d<7>{}"] * any(operand.kind == "immediate" for operand in form.operands)
             words = 4 * opcode.extents.get("ctas", 1) if "lane-mask" in {operand.kind for operand in form.operands} else 1
@@ -106,8 +110,8 @@ using Scaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4
 using PairScaled = tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF8F6F4, f32, e4m3, e2m1, PTXMMA_TCGEN05_CTA_GROUP_2>;
 using Small = tcgen05_mma<shape<128, 8>, PTXMMA_TCGEN05_KIND_F8F6F4, f32, e4m3, e4m3>;
 """
-_KERNEL = """__global__ void NAME(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K> a,
-                     tcgen05_descriptor<PTXMMA_MAJORNESS_MN> b, bool accumulate) {
+_KERNEL = """__global__ void NAME(tensor_address d, tensor_address a_tmem, tcgen05_descriptor<PTXMMA_MAJORNESS_K, PRODUCT::a_type> a,
+                     tcgen05_descriptor<PTXMMA_MAJORNESS_MN, PRODUCT::b_type> b, bool accumulate) {
   const uint32_t words[4] = {};
   (void)words;
   CALL;
@@ -120,7 +124,8 @@ _CALL_LINE = _KERNEL.splitlines().index("  CALL;") + 1
 
 
 def _kernel(name: str, call: str) -> str:
-    return _KERNEL.replace("NAME", name).replace("CALL", call)
+    product = re.findall(r"\b([A-Z]\w*)::", call)[0]
+    return _KERNEL.replace("NAME", name).replace("PRODUCT", product).replace("CALL", call)
 
 
 _OPTIONS = [
@@ -172,6 +177,7 @@ _REFUSED = [
     ("Scaled::call(d, a, b, {a_tmem, 0}, {a_tmem, 0}, true, scale_a_lanes<128>{})", "scale_a_lanes<128> needs sm_107f"),
     ("PairScaled::scales_b(d, 1)", "the scale factors of M = 128 in a pair of CTAs lie otherwise"),
     ("Half::call(d, 1u, b, true)", "no instance of overloaded function"),
+    ("Half::call(d, tcgen05_descriptor<PTXMMA_MAJORNESS_K, f16>{}, b, true)", "no instance of overloaded function"),
     ("Sparse::call(d, a, b, true)", "no instance of overloaded function"),
 ]  # fmt: skip
 
@@ -206,7 +212,7 @@ _BY_HAND = {
 }
 
 
-_STEPS = """extern "C" __global__ void NAME(tensor_address d, Matrix a, Matrix b, uint32_t number) {
+_STEPS = """extern "C" __global__ void NAME(tensor_address d, MatrixPRODUCT a, MatrixPRODUCT b, uint32_t number) {
   (void)number;
 #pragma unroll
   for (uint32_t step = 0; step < 8; ++step) PRODUCT::call(d, a, b, SCALES, true);
@@ -219,11 +225,11 @@ _SCALED = {"MXF8F6F4": ("e4m3", "NO_SCALE_VEC", 1), "MXF4": ("e2m1", "BLOCK32", 
 def test_steps_along_k_read_factors_where_the_library_says(compiler: Nvcc, tmp_path: Path) -> None:
     """``scales_a`` and ``scales_b`` are ``tensor_scales.step``; an ID of one's own that is not legal ends the kernel."""
     lines = ["#include <ptxmma/cuda/tcgen05_mma_product.cuh>", "using namespace ptxmma;"]
-    lines.append("using Matrix = tcgen05_descriptor<PTXMMA_MAJORNESS_K>;")
     traps = {}
     for kind, (element, block, factors) in _SCALED.items():
         group = f"PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_{block}"
         lines.append(f"using {kind} = tcgen05_mma<shape<128, 192>, PTXMMA_TCGEN05_KIND_{kind}, f32, {element}, {element}, {group}>;")
+        lines.append(f"using Matrix{kind} = tcgen05_descriptor<PTXMMA_MAJORNESS_K, {element}>;")
         for number, (side, count) in itertools.product(range(16), (("a", 128), ("b", 192))):
             step = tensor_scales.step(count, factors, number)
             given = f"{kind}::scales_{side}(tensor_address{{5}}, {number})"

@@ -5,7 +5,7 @@
 
 using Multiply = ptxmma::wgmma<ptxmma::shape<64, 128, 16>, ptxmma::f32, ptxmma::bf16, ptxmma::bf16>;
 using Sums = Multiply::d::type;
-using Operand = ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K>;
+using Operand = ptxmma::matrix_descriptor<PTXMMA_MAJORNESS_K, ptxmma::bf16>;
 
 constexpr int DEPTH = 4;  // instructions of a group
 

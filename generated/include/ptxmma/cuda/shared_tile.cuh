@@ -16,8 +16,9 @@
 namespace ptxmma {
 
 // A descriptor of a matrix in shared memory, with what the instruction has to know beside it.
-template <ptxmma_majorness Majorness>
+template <ptxmma_majorness Majorness, class Element>
 struct matrix_descriptor {
+  using element_type = Element;
   static constexpr ptxmma_majorness majorness = Majorness;
   uint64_t bits;
 };
@@ -67,7 +68,7 @@ PTXMMA_CONSTEXPR_FN tile_measures measure_tile(
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step = Depth>
 struct shared_tile {
   using element_type = Element;
-  using descriptor_type = matrix_descriptor<Majorness>;
+  using descriptor_type = matrix_descriptor<Majorness, Element>;
   static constexpr ptxmma_type type = detail::type_of<Element>::value;  // also for PTXMMA_TENSOR_MAP_DATA_TYPE
   static constexpr ptxmma_majorness majorness = Majorness;
   static constexpr ptxmma_swizzle swizzle = Swizzle;  // also for PTXMMA_TENSOR_MAP_SWIZZLE

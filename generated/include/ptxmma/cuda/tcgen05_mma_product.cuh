@@ -16,11 +16,11 @@
 namespace ptxmma {
 namespace detail {
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, A, B, Product> {
   // [d-tmem], a-desc, b-desc, idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d);
@@ -28,7 +28,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, Product> {
 
   // [d-tmem], a-desc, b-desc, idesc, disable-output-lane, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
@@ -37,7 +37,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<CollectorA, CollectorB>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d);
@@ -45,7 +45,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, idesc, disable-output-lane, enable-input-d
   template <ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
@@ -82,11 +82,11 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA, false, Product> {
 #endif
 };
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA, true, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA, true, A, B, Product> {
   // [d-tmem], a-desc, b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.scale_a_id = chosen::checked_scale_id(scale_a_tmem.id);
@@ -96,7 +96,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA, true, Product> {
 
   // [d-tmem], [a-tmem], b-desc, idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.scale_a_id = chosen::checked_scale_id(scale_a_tmem.id);

@@ -16,11 +16,11 @@
 namespace ptxmma {
 namespace detail {
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, A, B, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -29,7 +29,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
 
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
@@ -39,7 +39,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -48,7 +48,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, disable-output-lane, enable-input-d
   template <ptxmma_majorness major_b, uint32_t words, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, const uint32_t (&disable_output_lane)[words], bool enable_input_d, Options...) PTXMMA_BODY(
     static_assert(words == 4 * Product::ctas, "ptxmma: disable_output_lane has 4 words for each CTA");
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
@@ -86,11 +86,11 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, false, Product> {
 #endif
 };
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, true, A, B, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -101,7 +101,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_SP, true, Product> {
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, [scale-A-tmem], [scale-B-tmem], enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, tensor_scales scale_a_tmem, tensor_scales scale_b_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;

@@ -16,11 +16,11 @@
 namespace ptxmma {
 namespace detail {
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS, false, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS, false, A, B, Product> {
   // [d-tmem], a-desc, b-desc, idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d);
@@ -28,7 +28,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d);
@@ -36,7 +36,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS, false, Product> {
 
   // [d-tmem], a-desc, b-desc, idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_desc.bits, b_desc.bits, Product::template instruction<major_a, major_b>(choices), enable_input_d, zero_column_mask_desc);
@@ -44,7 +44,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     run<chosen::has_ashift>(typename chosen::immediates(), chosen::template hints<Collector>(), d_tmem.bits, a_tmem.bits, b_desc.bits, Product::template instruction<PTXMMA_MAJORNESS_K, major_b>(choices), enable_input_d, zero_column_mask_desc);

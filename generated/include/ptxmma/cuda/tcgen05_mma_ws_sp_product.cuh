@@ -16,11 +16,11 @@
 namespace ptxmma {
 namespace detail {
 
-template <class Product>
-struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
+template <class A, class B, class Product>
+struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, A, B, Product> {
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -29,7 +29,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -38,7 +38,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
 
   // [d-tmem], a-desc, b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a> a_desc, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tcgen05_descriptor<major_a, A> a_desc, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, false, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;
@@ -47,7 +47,7 @@ struct tcgen05_calls<PTXMMA_TCGEN05_MMA_WS_SP, false, Product> {
 
   // [d-tmem], [a-tmem], b-desc, [sp-meta-tmem], idesc, enable-input-d, zero-column-mask-desc
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(tensor_address d_tmem, tensor_address a_tmem, tcgen05_descriptor<major_b, B> b_desc, tensor_metadata sp_meta_tmem, bool enable_input_d, uint64_t zero_column_mask_desc, Options...) PTXMMA_BODY(
     using chosen = tcgen05_options<Product, true, Options...>;
     ptxmma_tcgen05_choices choices = chosen::choices();
     choices.sparsity_selector = sp_meta_tmem.selector;

@@ -18,18 +18,20 @@
 namespace ptxmma {
 
 // A matrix descriptor of tcgen05, with what the instruction descriptor says of the matrix.
-template <ptxmma_majorness Majorness>
+template <ptxmma_majorness Majorness, class Element>
 struct tcgen05_descriptor {
+  using element_type = Element;
   static constexpr ptxmma_majorness majorness = Majorness;
   uint64_t bits;
 };
 
 // A tile that tcgen05.mma reads: rows (of A) or columns (of B), and depth; of a sparse A the depth counts kept elements.  Members of
 // shared_tile, such as bytes, alignment, lbo, sbo, steps, offset and the boxes of TMA, are the same.
-template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
+template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step,
+          class Described = Element>
 struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step> {
   using base = shared_tile<Element, Majorness, Swizzle, detail::filled<Element>(Majorness, Swizzle, Extent), Depth, Step>;
-  using descriptor_type = tcgen05_descriptor<Majorness>;
+  using descriptor_type = tcgen05_descriptor<Majorness, Described>;
   static constexpr uint32_t span = 8 * ptxmma_describe_swizzle(Swizzle).bytes / ptxmma_describe_type(base::type).bits;
   // Whether some instructions read across the bytes of the swizzle along k.  Their descriptors have the address of the rest.
   static constexpr bool split = Majorness == PTXMMA_MAJORNESS_K && span % Step != 0 && Step % span != 0;
@@ -80,9 +82,9 @@ using tcgen05_atom_tile = tcgen05_tile<Element, PTXMMA_MAJORNESS_MN, PTXMMA_SWIZ
 // Padding does not count on an mbarrier: expect transaction_bytes, not bytes.
 template <class Element, ptxmma_majorness Majorness, ptxmma_swizzle Swizzle, uint32_t Extent, uint32_t Depth, uint32_t Step>
 struct tcgen05_padded_tile
-    : detail::tile_with_boxes<tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>,
+    : detail::tile_with_boxes<tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step, Element>,
                               ptxmma_describe_type(detail::type_of<Element>::value).bits, Swizzle == PTXMMA_SWIZZLE_128B> {
-  using bytes_tile = tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step>;
+  using bytes_tile = tcgen05_tile<b8, Majorness, Swizzle, Extent, Depth, Step, Element>;
   using element_type = Element;
   static constexpr ptxmma_type padded_type = detail::type_of<Element>::value;
 
@@ -111,7 +113,7 @@ PTXMMA_CONSTEXPR_FN ptxmma_tcgen05_product with_depth(ptxmma_tcgen05_product pro
 }
 
 // The member `call` of products: the header of an opcode specialises it.
-template <ptxmma_tcgen05_opcode Opcode, bool Scaled, class Product>
+template <ptxmma_tcgen05_opcode Opcode, bool Scaled, class A, class B, class Product>
 struct tcgen05_calls {
   template <class Use = void>
   static PTXMMA_FUNCTION call(any, any, any, any, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {})
@@ -124,9 +126,11 @@ struct tcgen05_calls {
 template <ptxmma_tcgen05_opcode Opcode, class Shape, ptxmma_tcgen05_kind Kind, class D, class A, class B,
           ptxmma_tcgen05_cta_group CtaGroup, ptxmma_tcgen05_scale_vec ScaleVec, class Scale>
 struct tcgen05_product
-    : detail::tcgen05_calls<Opcode, Kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || Kind == PTXMMA_TCGEN05_KIND_MXF4 || Kind == PTXMMA_TCGEN05_KIND_MXF4NVF4,
+    : detail::tcgen05_calls<Opcode, Kind == PTXMMA_TCGEN05_KIND_MXF8F6F4 || Kind == PTXMMA_TCGEN05_KIND_MXF4 || Kind == PTXMMA_TCGEN05_KIND_MXF4NVF4, A, B,
                             tcgen05_product<Opcode, Shape, Kind, D, A, B, CtaGroup, ScaleVec, Scale>> {
   using d_type = D;
+  using a_type = A;
+  using b_type = B;
   // The product with matrices of these majornesses, as <ptxmma/tcgen05_products.h> has it.
   PTXMMA_MEMBER ptxmma_tcgen05_product value(ptxmma_majorness major_a = PTXMMA_MAJORNESS_K, ptxmma_majorness major_b = PTXMMA_MAJORNESS_K) {
     using sizes = detail::product_sizes<Shape>;
@@ -225,7 +229,7 @@ struct tcgen05_product
   // The same for the matrices that these descriptors describe.
   template <ptxmma_majorness major_a, ptxmma_majorness major_b>
   PTXMMA_MEMBER uint32_t instruction(
-      tcgen05_descriptor<major_a>, tcgen05_descriptor<major_b>, ptxmma_tcgen05_choices choices = {}) {
+      tcgen05_descriptor<major_a, A>, tcgen05_descriptor<major_b, B>, ptxmma_tcgen05_choices choices = {}) {
     return instruction<major_a, major_b>(choices);
   }
 

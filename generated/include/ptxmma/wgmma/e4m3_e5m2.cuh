@@ -1962,13 +1962,13 @@ struct wgmma<shape<64, columns, 32>, f16, e4m3, e5m2> {
 #endif
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, e5m2> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
   )
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, e5m2> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
   )
@@ -2026,13 +2026,13 @@ struct wgmma<shape<64, columns, 32>, f32, e4m3, e5m2> {
 #endif
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, e5m2> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, scale_d);
   )
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, e5m2> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
   )

@@ -2220,13 +2220,13 @@ struct wgmma<shape<64, columns, 16>, f16, f16, f16> {
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<major_b, f16> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
   )
 
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<major_a, f16> a_desc, matrix_descriptor<major_b, f16> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
   )
@@ -2284,13 +2284,13 @@ struct wgmma<shape<64, columns, 16>, f32, f16, f16> {
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b, f16> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, scale_d);
   )
 
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a, f16> a_desc, matrix_descriptor<major_b, f16> b_desc, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     by_n<detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, scale_d);
   )

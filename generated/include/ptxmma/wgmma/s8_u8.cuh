@@ -976,12 +976,12 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8> {
 #endif
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, u8> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a, b_desc.bits, scale_d);
   )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, u8> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
   )
 
@@ -1024,12 +1024,12 @@ struct wgmma<shape<64, columns, 32>, s32, s8, u8, satfinite> {
 #endif
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, u8> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a, b_desc.bits, scale_d);
   )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, u8> b_desc, bool scale_d) PTXMMA_BODY(
     by_n<>(d, a_desc.bits, b_desc.bits, scale_d);
   )
 

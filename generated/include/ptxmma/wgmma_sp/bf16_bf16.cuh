@@ -1231,7 +1231,7 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {
 #endif
 
   template <ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<major_b, bf16> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
@@ -1241,7 +1241,7 @@ struct wgmma_sp<shape<64, columns, 32>, f32, bf16, bf16> {
   )
 
   template <ptxmma_majorness major_a, ptxmma_majorness major_b, class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a> a_desc, matrix_descriptor<major_b> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<major_a, bf16> a_desc, matrix_descriptor<major_b, bf16> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1, major_a == PTXMMA_MAJORNESS_K ? 0 : 1, major_b == PTXMMA_MAJORNESS_K ? 0 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);

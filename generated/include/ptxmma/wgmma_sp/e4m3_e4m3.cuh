@@ -2157,7 +2157,7 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e4m3, e4m3> {
 #endif
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
@@ -2166,7 +2166,7 @@ struct wgmma_sp<shape<64, columns, 64>, f16, e4m3, e4m3> {
   )
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(uint32_t (&d)[columns / 4], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
@@ -2228,7 +2228,7 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e4m3, e4m3> {
 #endif
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
@@ -2237,7 +2237,7 @@ struct wgmma_sp<shape<64, columns, 64>, f32, e4m3, e4m3> {
   )
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, e4m3> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);

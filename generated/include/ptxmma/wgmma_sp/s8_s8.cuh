@@ -1051,7 +1051,7 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> {
 #endif
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
@@ -1059,7 +1059,7 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8> {
   )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, s8> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();
@@ -1106,7 +1106,7 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> {
 #endif
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a, b_desc.bits, sp_meta, scale_d);
       default: __trap();
@@ -1114,7 +1114,7 @@ struct wgmma_sp<shape<64, columns, 64>, s32, s8, s8, satfinite> {
   )
 
   template <class Use = void>
-  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(int32_t (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, s8> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, s8> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d) PTXMMA_BODY(
     switch (sp_sel) {
       case 0: return by_n<0>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);
       default: __trap();

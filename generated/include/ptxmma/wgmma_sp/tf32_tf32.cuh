@@ -1101,7 +1101,7 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
 #endif
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], const uint32_t (&a)[4], matrix_descriptor<PTXMMA_MAJORNESS_K, tf32> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a, b_desc.bits, sp_meta, scale_d);
@@ -1111,7 +1111,7 @@ struct wgmma_sp<shape<64, columns, 16>, f32, tf32, tf32> {
   )
 
   template <class Use = void, class... Options>
-  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
+  static PTXMMA_FUNCTION call(float (&d)[columns / 2], matrix_descriptor<PTXMMA_MAJORNESS_K, tf32> a_desc, matrix_descriptor<PTXMMA_MAJORNESS_K, tf32> b_desc, uint32_t sp_meta, uint32_t sp_sel, bool scale_d, Options...) PTXMMA_BODY(
     PTXMMA_OPTIONS(negate_a, negate_b);
     switch (sp_sel) {
       case 0: return by_n<0, detail::given<negate_a, Options...>::value ? -1 : 1, detail::given<negate_b, Options...>::value ? -1 : 1>(d, a_desc.bits, b_desc.bits, sp_meta, scale_d);

@@ -206,7 +206,7 @@ class Fronts:
                     template.append(f"ptxmma_majorness {major}")
                 else:
                     major = f"PTXMMA_MAJORNESS_{c_text.macro(self._majorness(instruction, operand))}"
-                parameters.append(f"matrix_descriptor<{major}> {name}")
+                parameters.append(f"matrix_descriptor<{major}, {identifier(instruction.matrix_types[operand.of])}> {name}")
                 arguments.append(f"{name}.bits")
             elif operand.kind == "majorness":
                 immediates.append([_chosen(f"major_{identifier(operand.of)}", operand.meanings)])

@@ -16,7 +16,7 @@ from ptxmma.model import Condition, DescriptorField, Spec, matches
 _TYPED = {
     "tensor-accumulator": ("tensor_address {name}", "{name}.bits"),
     "tensor-matrix": ("tensor_address {name}", "{name}.bits"),
-    "shared-descriptor": ("{stem}_descriptor<major_{of}> {name}", "{name}.bits"),
+    "shared-descriptor": ("{stem}_descriptor<major_{of}, {type}> {name}", "{name}.bits"),
     "tensor-metadata": ("tensor_metadata {name}", "{name}.address.bits"),
     "tensor-scales": ("tensor_scales {name}", "{name}.address.bits"),
 }
@@ -93,7 +93,9 @@ def _call(family: ProductFamily, form: OperandForm, entry: Instruction, facts: M
         if operand.kind == "instruction-descriptor":
             given.append(f"Product::{instruction}(choices)")
         elif operand.kind in _TYPED:
-            parameter, argument = (text.format(name=name, of=operand.of, stem=family.stem) for text in _TYPED[operand.kind])
+            parameter, argument = (
+                text.format(name=name, of=operand.of, type=operand.of.upper(), stem=family.stem) for text in _TYPED[operand.kind]
+            )
             taken.append(parameter)
             given.append(argument)
             template += [f"ptxmma_majorness major_{operand.of}"] * (operand.kind == "shared-descriptor")

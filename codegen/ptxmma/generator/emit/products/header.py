@@ -224,7 +224,7 @@ def _type(family: ProductFamily) -> dict[str, str]:
         "k_majors": ", ".join(majorness_macro("K") for _ in majors),
         "major_parameters": ", ".join(f"ptxmma_majorness {name}" for name in majors),
         "usual_majors": ", ".join(f"ptxmma_majorness {name} = {majorness_macro('K')}" for name in majors),
-        "descriptors": ", ".join(f"{family.stem}_descriptor<{name}>" for name in majors),
+        "descriptors": ", ".join(f"{family.stem}_descriptor<major_{side}, {side.upper()}>" for side in family.sides),
     }
 
 
