@@ -166,7 +166,10 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
     except NotFollowedError:
         return
     words = {word for each in life.transitions if not each.of_all for word in each.on}
-    named = [*uses_of(barriers.function.text, words, barriers.addresses)]
+    followed = {word for word in words for name in (*pairing.waits, *pairing.arrives) if starts(name.encode(), word.encode())}
+    known = (each.use for each in (*barriers.arrivals, *barriers.waits))
+    named = [use for use in known if any(starts(use.opcode, word.encode()) for word in followed)]
+    named += uses_of(barriers.function.text, words - followed, barriers.addresses) if words - followed else ()
     of_rings = [(use, barriers.ring_of(use)) for use in named]
     if life.each == "ring":
         yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)
