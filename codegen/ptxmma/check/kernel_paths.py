@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import heapq
 import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -149,8 +150,8 @@ class KernelPaths:
     @functools.cached_property
     def blocks(self) -> list[Blocked]:
         """The kernel's blocks, with the instructions that lifecycles name."""
-        words = {*self._words, *(word.encode() for each in self._transitions for word in each.on)} - {EXIT}
-        return blocks(Outline(self._text, Asynchronous({}, others=tuple(sorted(words)), counts=self._counts)))
+        named = {word.encode() for machine in self._machines for each in machine.life.transitions for word in each.on}
+        return blocks(Outline(self._text, Asynchronous({}, others=tuple(sorted({*self._words, *named} - {EXIT})), counts=self._counts)))
 
     @functools.cached_property
     def instructions(self) -> list[list[Event]]:
@@ -163,9 +164,9 @@ class KernelPaths:
         return {event.opcode for events in self.instructions for event in events}
 
     @functools.cached_property
-    def _transitions(self) -> list[Transition]:
-        """The transitions of the lifecycles that may begin."""
-        return [each for life in self._lifecycles if self.may_begin(life) for each in life.transitions]
+    def _machines(self) -> list[_Machine]:
+        """The lifecycles that may begin."""
+        return [_machine(life) for life in self._lifecycles if self.may_begin(life)]
 
     def may_begin(self, life: Lifecycle) -> bool:
         """Return whether a lifecycle counts here: an instruction leads from its first state, and one is wrong in some state."""
@@ -179,7 +180,7 @@ class KernelPaths:
 
     def _counts(self, opcode: bytes) -> bool:
         """Return whether an instruction is one of the words, or makes a transition in some state."""
-        return any(starts(opcode, word) for word in self._words) or any(is_made(each, opcode) for each in self._transitions)
+        return any(starts(opcode, word) for word in self._words) or any(each.on(opcode) for each in self._machines)
 
     @functools.cached_property
     def ways(self) -> list[list[Way]]:
@@ -228,7 +229,7 @@ class KernelPaths:
         found: list[Misuse] = []
         for life in lifecycles:
             try:
-                found += self._misuses_of(_Machine(life), size, capacity, objects_of(life) if life.each else {})
+                found += self._misuses_of(_machine(life), size, capacity, objects_of(life) if life.each else {})
             except NotFollowedError:
                 self.unfollowed.add(life.name)
         return sorted(found, key=lambda each: (each.at, each.wrong.rule))
@@ -412,7 +413,7 @@ class KernelPaths:
         """
         found: dict[_Key, Misuse] = {}
         for steps in self._steps(machine, objects):
-            if _may_go_wrong(machine, steps, self._takers, self.registers.threads):
+            if _may_go_wrong(machine, steps, self._takers, self._rank, self.registers.threads):
                 ways = _deciding(steps, self.ways, self._rank)
                 walk = _Walk(machine, steps, ways, self.registers, size, capacity, self)
                 found |= {(each.at.offset, each.wrong.rule): each for each in walk.misuses()}
@@ -573,8 +574,18 @@ class _Machine:
                 yield _Step(at, predicate_before(text, each.offset) if predicated else b"")
 
 
+@functools.lru_cache(maxsize=1 << 8)
+def _machine(life: Lifecycle) -> _Machine:
+    """The transitions of a lifecycle, which all kernels share."""
+    return _Machine(life)
+
+
 def _may_go_wrong(
-    machine: _Machine, steps: Sequence[Sequence[_Step]], takers: Sequence[Sequence[tuple[int, int]]], threads_of: Callable[[bytes], int]
+    machine: _Machine,
+    steps: Sequence[Sequence[_Step]],
+    takers: Sequence[Sequence[tuple[int, int]]],
+    rank: Mapping[int, int],
+    threads_of: Callable[[bytes], int],
 ) -> bool:
     """Return whether an instruction comes at a wrong time on any path that a thread may take.
 
@@ -582,42 +593,45 @@ def _may_go_wrong(
         machine: the lifecycle.
         steps: the instructions of each block that concern it.
         takers: the ways out of each block, with masks of the threads that may take them.
+        rank: the place of each block that can be reached, in an order in which it comes before the blocks that follow it.
         threads_of: a mask of the threads in which a predicate may hold.
     """
     first: _Held = (machine.life.start, 0)
     entered: list[dict[_Held, int]] = [{} for _ in steps]  # the threads in each state
     # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
-    waiting = [number for number, each in enumerate(steps) if each] if machine.harmless else [0]
-    for number in waiting:
+    waiting = [(place, number) for number, place in rank.items() if steps[number]] if machine.harmless else [(0, 0)]
+    for _, number in waiting:
         entered[number][first] = ALL_THREADS
-    most = _most_counted(steps)
+    most, fresh = _most_counted(steps), {number for _, number in waiting}
     while waiting:
-        number = waiting.pop()
+        _, number = heapq.heappop(waiting)
+        fresh.discard(number)
         states = entered[number]
         for at, predicate in steps[number]:
+            taking, skipping = (threads_of(predicate), threads_of(opposite(predicate))) if predicate else (ALL_THREADS, 0)
             after: dict[_Held, int] = {}
             for held, threads in states.items():
-                done = threads & threads_of(predicate)
-                if done and machine.is_wrong(held[0], at.opcode):
-                    return True
-                moved = machine.after(held, at, most)
-                for to in moved:
-                    after[to] = after.get(to, 0) | done
-                skipped = threads & threads_of(opposite(predicate)) if predicate else 0
-                if skipped:
+                if done := threads & taking:
+                    if machine.is_wrong(held[0], at.opcode):
+                        return True
+                    for to in machine.after(held, at, most):
+                        after[to] = after.get(to, 0) | done
+                if skipped := threads & skipping:
                     after[held] = after.get(held, 0) | skipped
-            states = {held: threads for held, threads in after.items() if threads}
-        for following, taking in takers[number]:
+            states = after
+        if machine.harmless:
+            states = {held: threads for held, threads in states.items() if held != first}
+        for following, taking in takers[number] if states else ():
             for held, threads in states.items():
                 going = threads & taking
                 if following < 0:
                     if going and machine.is_wrong(held[0], EXIT):
                         return True
-                elif machine.harmless and held == first:
-                    continue
                 elif going & ~entered[following].get(held, 0):
                     entered[following][held] = entered[following].get(held, 0) | going
-                    waiting.append(following)
+                    if following not in fresh:
+                        fresh.add(following)
+                        heapq.heappush(waiting, (rank[following], following))
     return False
 
 
@@ -852,7 +866,7 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
 
     Where nothing is wrong in the first state, a branch before the first change makes no difference.
     """
-    machine, state, count = _Machine(life), life.start, 0
+    machine, state, count = _machine(life), life.start, 0
     harmless = (life.start,) if machine.harmless else ()
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):

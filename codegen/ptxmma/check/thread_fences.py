@@ -81,12 +81,13 @@ class ThreadFences:
 
         def later(heard: Collection[int], uses: tuple[bytes, ...], stop: bytes = b"") -> list[Event]:
             """The instructions of some kinds to which a path leads from waits, not through a fence, in the order of the text."""
-            found = _reached(paths, lambda each: each.offset in heard, stop)
+            found = _reached(paths, heard, stop)
             return [found[place] for place in sorted(found) if found[place].opcode.startswith(uses)]
 
         commits = {each.use.offset for each in barriers.arrivals if each.use.opcode.startswith(commit)}
         telling = {each.use.offset for each in barriers.arrivals} - commits | {*named}
-        used, unfenced = (_reached(paths, lambda each: each.opcode.startswith(self._accesses), stop) for stop in (b"", before))
+        accesses = {each.offset for events in paths.instructions for each in events if each.opcode.startswith(self._accesses)}
+        used, unfenced = (_reached(paths, accesses, stop) for stop in (b"", before))
         told = telling & used.keys()
         early = sorted(telling & unfenced.keys())
         if later(heard_from(early), self._products):
@@ -99,17 +100,17 @@ class ThreadFences:
                 break
 
 
-def _reached(paths: KernelPaths, begins: Callable[[Event], bool], stop: bytes) -> dict[int, Event]:
-    """The instructions, by their places, to which a path leads from some others, and not through an instruction that stops it."""
+def _reached(paths: KernelPaths, begins: Collection[int], stop: bytes) -> dict[int, Event]:
+    """The instructions, by their places, to which a path leads from others at some places, and not through an instruction that stops it."""
     found: dict[int, Event] = {}
     entered = set[int]()
-    waiting = [(number, False) for number in range(len(paths.instructions))]
+    waiting = [(number, False) for number in {paths.block_of(place) for place in begins}]
     while waiting:
         number, on = waiting.pop()
         for event in paths.instructions[number]:
             if on:
                 found[event.offset] = event
-            on = begins(event) or (on and not (stop and starts(event.opcode, stop)))
+            on = event.offset in begins or (on and not (stop and starts(event.opcode, stop)))
         fresh = {way.after for way in paths.ways[number] if way.after >= 0} - entered if on else set[int]()
         entered |= fresh
         waiting += [(after, True) for after in fresh]

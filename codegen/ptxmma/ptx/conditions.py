@@ -213,7 +213,8 @@ class Predicates:
         self._values: dict[bytes, Value] = {}
         self._written: dict[bytes, list[Write]] = {}
         self._others: dict[tuple[bytes, int, frozenset[bytes]], ThreadMasks] = {}  # several rules ask for the same ones
-        self._masks = ThreadMasks(self.writes, thread_values.INDEX, thread_values.threads_of(text), constant_before=self._constant_before)
+        self._threads = thread_values.threads_of(text)
+        self._masks = ThreadMasks(self.writes, thread_values.INDEX, self._threads, constant_before=self._constant_before)
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
 
@@ -393,7 +394,8 @@ class Predicates:
                 differs = causes & {_THREADS, _ELECTED, _MEMORY} or any(map(differing.match, causes))
                 return value.polled or not (differs or (value.changes and not counters.issuperset(self._changing(name))))
 
-            like = self.masks(register, count) if counters else None
+            own = self._masks if (register, count) == (thread_values.INDEX, self._threads) else None
+            like = self.masks(register, count) if counters else own
             masks = ThreadMasks(self.writes, register, count, is_uniform, like, self._constant_before)
             self._others[register, count, counters] = masks
         return self._others[register, count, counters]

@@ -126,7 +126,7 @@ class Variables(_Names[Variable]):
             if count:
                 self.numbered[name] = _number(count), variable
             else:
-                self.names[name] = before.merged(variable) if before else variable
+                self.names[name] = before.merged(variable) if before and before != variable else variable
 
 
 class _Known(dict[bytes, str]):

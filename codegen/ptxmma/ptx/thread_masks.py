@@ -28,7 +28,7 @@ class ThreadMasks:
         count: its values are the numbers below this one, in as many threads or thread blocks.
         is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
             that ``elect.sync`` elects.
-        like: masks of the same function by the same register, of which the numbers are taken.
+        like: masks of the same function by the same register, of which the numbers are taken that it knows.
         constant_before: the constant that a register is known to have at a place, though others are written to it elsewhere; or itself.
     """
 
@@ -43,7 +43,7 @@ class ThreadMasks:
     ) -> None:
         self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
         self._constant_before = constant_before
-        self._numbers: dict[bytes, list[int] | None] = {} if like is None else like._numbers
+        self._like, self._numbers = like, dict[bytes, list[int] | None]()
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
 
     def threads(self, predicate: bytes) -> int:
@@ -87,16 +87,21 @@ class ThreadMasks:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
         if name not in self._numbers:
             self._numbers[name] = None  # for a value that is computed from itself
-            writes = self._writes(name)
-            if not writes:
-                self._numbers[name] = [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
-            elif len(writes) == 1 and depth < _DEEPEST:
-                opcode, place, rest, offset = writes[0]
-                if not place:
-                    words = (word.strip() for word in rest.split(b","))
-                    names = (self._constant_before(word, offset) if len(self._writes(word)) > 1 else word for word in words)
-                    operands = [self.numbers_of(each, depth + 1) for each in names]
-                    self._numbers[name] = operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
-                elif self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX:
-                    self._numbers[name] = [int(number % thread_values.WARP == 0) for number in range(self._count)]
+            known = self._like.numbers_of(name) if self._like is not None else None
+            self._numbers[name] = self._computed(name, depth) if known is None else known
         return self._numbers[name]
+
+    def _computed(self, name: bytes, depth: int) -> list[int] | None:
+        writes = self._writes(name)
+        if not writes:
+            return [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
+        if len(writes) > 1 or depth >= _DEEPEST:
+            return None
+        opcode, place, rest, offset = writes[0]
+        if not place:
+            words = (word.strip() for word in rest.split(b","))
+            names = (self._constant_before(word, offset) if len(self._writes(word)) > 1 else word for word in words)
+            operands = [self.numbers_of(each, depth + 1) for each in names]
+            return operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
+        elected = self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX
+        return [int(number % thread_values.WARP == 0) for number in range(self._count)] if elected else None
