@@ -48,6 +48,14 @@ def of_pixels(draw: random.Random) -> dict[str, Any]:
     }
 
 
+def of_rows(draw: random.Random) -> dict[str, Any]:
+    """The arguments of one of gather4: most are matrices, with boxes of one row."""
+    case = drawn(draw)
+    while len(case["shape"]) != 2 and draw.random() < 0.9:
+        case = drawn(draw)
+    return case | {"mode": "gather4", "box": (*case["box"][:1], *(draw.choice([1, 1, size]) for size in case["box"][1:]))}
+
+
 def broken(case: dict[str, Any]) -> tuple[Broken, ...]:
     """The rules that the library finds broken."""
     try:

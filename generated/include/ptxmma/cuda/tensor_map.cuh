@@ -6,6 +6,9 @@
 //   constexpr auto description = ptxmma::tensor_map_of<A>(rows, depth, depth * 2);
 //   static_assert(description.legal(), "");
 //   description.encode(&map, data);  // cudaSuccess, or what the driver says
+//   static_assert(rows.legal(0, ptxmma::tensor_map_mode::gather4), "");  // of a map for gather4 and scatter4: its box is one row
+//
+// tensor_map_im2col has those of im2col.
 #pragma once
 
 #include <cuda.h>
@@ -65,7 +68,27 @@ constexpr int64_t tensor_map_unit(int value) {  // bytes of a slice of channels
   }
 }
 
+// Has the driver that is loaded make a map: a program need not be linked with it.  cudaErrorInvalidValue if the driver refuses.  `version` is
+// the first that has the function.
+template <class Call, class Description>
+cudaError_t encode_by_driver(const char* name, unsigned version, const Description& description, CUtensorMap* map, const void* tensor) {
+  void* call = nullptr;
+  cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &call, version, cudaEnableDefault, &found);
+#else
+  static_cast<void>(version);
+  const cudaError_t status = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
+#endif
+  if (status != cudaSuccess) return status;
+  if (found != cudaDriverEntryPointSuccess) return cudaErrorSymbolNotFound;
+  return description.encode(reinterpret_cast<Call>(call), map, tensor) == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 }  // namespace detail
+
+// How copies with a map walk through its tensor; scatter4 takes the maps of gather4.
+enum class tensor_map_mode { tiled, im2col, im2col_w, im2col_w_128, gather4 };
 
 // The arguments of cuTensorMapEncodeTiled but for the tensor's address.  Dimensions are innermost first.
 template <uint32_t Rank>
@@ -80,17 +103,18 @@ struct tensor_map {
   CUtensorMapL2promotion promotion;
   CUtensorMapFloatOOBfill fill;
 
-  // True if a tensor at this address satisfies every known rule of the driver.
-  constexpr bool legal(uint64_t tensor = 0) const { return broken_rule(tensor) == nullptr; }
+  // True if a tensor at this address satisfies every known rule of the driver, and of copies of four rows if the mode is gather4.
+  constexpr bool legal(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const { return broken_rule(tensor, mode) == nullptr; }
 
   // The first rule that a tensor at this address breaks, with the argument in question; null if it is legal.
-  constexpr const char* broken_rule(uint64_t tensor = 0) const {
+  constexpr const char* broken_rule(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const {
     const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), extent = box[i], step = element_strides[i];
+      if ((mode == tensor_map_mode::gather4) && (i == 1) && !(extent == 1)) return "box: a box of gather4 and scatter4 is one row";
       if (!(1 <= length && length <= 4294967296)) return "shape: a dimension has 1 to 2^32 elements";
       if ((i == 0 && type.padded) && !((length % 128) == 0)) return "shape: padded types take multiples of 128 elements";
       if ((i == 0 && bits == 4) && !((length % 2) == 0)) return "shape: elements of 4 bits fill whole bytes";
@@ -111,6 +135,8 @@ struct tensor_map {
     for (uint32_t i = 0; i < Rank; ++i) elements *= element_strides[i] > 0 ? box[i] / element_strides[i] : 0;
     const int64_t size = elements * bits / 8;
     if (!(1 <= rank && rank <= 5)) return "shape: <rank> dimensions; a tensor map has 1 to 5";
+    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return "shape: gather4 and scatter4 take a matrix, not <rank> dimensions";
+    if ((mode == tensor_map_mode::gather4) && !(unit == 0)) return "interleave: gather4 and scatter4 take no interleaved tensor";
     if ((unit != 0) && !(rank >= 3)) return "interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>";
     if (!((address % 16) == 0)) return "address: the tensor starts at a multiple of 16 bytes";
     if ((unit == 32 || type.padded) && !((address % 32) == 0)) return "address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types";
@@ -131,16 +157,121 @@ struct tensor_map {
 
   // The same with the driver that is loaded: a program need not be linked with it.  cudaErrorInvalidValue if the driver refuses.
   cudaError_t encode(CUtensorMap* map, const void* tensor) const {
-    void* call = nullptr;
-    cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-    const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &call, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t status = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &call, cudaEnableDefault, &found);
+    return detail::encode_by_driver<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled", 12000, *this, map, tensor);
+  }
+};
+
+namespace detail {
+
+// The driver's calls for im2col, and for im2col along W alone.
+template <bool Wide>
+struct im2col_call {
+  template <class Call, class Description>
+  static CUresult run(Call call, CUtensorMap* map, void* tensor, const Description& of) {
+    return call(map, of.data_type, of.dimensions, tensor, of.shape, of.strides, of.lower, of.upper, of.channels, of.pixels, of.element_strides,
+                of.interleave, of.swizzle, of.promotion, of.fill);
+  }
+  template <class Description>
+  static cudaError_t run_by_driver(CUtensorMap* map, const void* tensor, const Description& of) {
+    return encode_by_driver<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col", 12000, of, map, tensor);
+  }
+};
+template <>
+struct im2col_call<true> {
+#if CUDA_VERSION >= 12080
+  template <class Call, class Description>
+  static CUresult run(Call call, CUtensorMap* map, void* tensor, const Description& of) {
+    return call(map, of.data_type, of.dimensions, tensor, of.shape, of.strides, of.lower[0], of.upper[0], of.channels, of.pixels, of.element_strides,
+                of.interleave, of.mode == tensor_map_mode::im2col_w ? CU_TENSOR_MAP_IM2COL_WIDE_MODE_W : CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128,
+                of.swizzle, of.promotion, of.fill);
+  }
+  template <class Description>
+  static cudaError_t run_by_driver(CUtensorMap* map, const void* tensor, const Description& of) {
+    return encode_by_driver<decltype(&cuTensorMapEncodeIm2colWide)>("cuTensorMapEncodeIm2colWide", 12080, of, map, tensor);
+  }
 #endif
-    if (status != cudaSuccess) return status;
-    if (found != cudaDriverEntryPointSuccess) return cudaErrorSymbolNotFound;
-    return encode(reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(call), map, tensor) == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+};
+
+}  // namespace detail
+
+// The arguments of cuTensorMapEncodeIm2col, or of cuTensorMapEncodeIm2colWide (from CUDA 12.8 on), but for the tensor's address.  Dimensions
+// are innermost first: C, W, H, D, N, without H and D where there are fewer.
+template <uint32_t Rank, tensor_map_mode Mode = tensor_map_mode::im2col>
+struct tensor_map_im2col {
+  static constexpr tensor_map_mode mode = Mode;
+  static constexpr uint32_t dimensions = Rank;
+  static constexpr int corners_of_mode = Mode == tensor_map_mode::im2col ? 3 : Mode == tensor_map_mode::im2col_w ? 1 : 1;
+  static constexpr int corners = Rank < 3 ? 0 : static_cast<int>(Rank) - 2 < corners_of_mode ? static_cast<int>(Rank) - 2 : corners_of_mode;  // along W, H, D
+  static_assert(Mode == tensor_map_mode::im2col || Mode == tensor_map_mode::im2col_w || Mode == tensor_map_mode::im2col_w_128, "ptxmma: a mode of im2col");
+
+  CUtensorMapDataType data_type;
+  cuuint64_t shape[Rank];                       // elements of the tensor
+  cuuint64_t strides[Rank > 1 ? Rank - 1 : 1];  // bytes from neighbour to neighbour along each dimension but the innermost
+  int lower[corners > 0 ? corners : 1];         // the first corner of the bounding box, counted from the tensor's first pixel
+  int upper[corners > 0 ? corners : 1];         // its end, counted from the tensor's end
+  cuuint32_t channels, pixels;                  // of one copy; im2col_w_128 ignores pixels: it has 128
+  cuuint32_t element_strides[Rank];
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion promotion;
+  CUtensorMapFloatOOBfill fill;
+
+  // Of what the driver takes, as in tensor_map.
+  constexpr bool legal(uint64_t tensor = 0) const { return broken_rule(tensor) == nullptr; }
+  constexpr const char* broken_rule(uint64_t tensor = 0) const {
+    const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
+    const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
+    const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
+    const int64_t address = static_cast<int64_t>(tensor);
+    const int64_t limit = int64_t{1} << (16 / (corners > 0 ? corners : 1) - 1);
+    const int64_t column = mode == tensor_map_mode::im2col_w_128 ? 128 : pixels, size = channels * column * bits / 8;
+    for (uint32_t i = 0; i < Rank; ++i) {
+      const int64_t length = static_cast<int64_t>(shape[i]), step = element_strides[i];
+      if (!(1 <= length && length <= 4294967296)) return "shape: a dimension has 1 to 2^32 elements";
+      if ((i == 0 && type.padded) && !((length % 128) == 0)) return "shape: padded types take multiples of 128 elements";
+      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return "shape: elements of 4 bits fill whole bytes";
+      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8";
+      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8, even where it is ignored";
+    }
+    for (uint32_t i = 0; i + 1 < Rank; ++i) {
+      const int64_t stride = static_cast<int64_t>(strides[i]);
+      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return "strides: a stride is a multiple of 16 bytes below 2^40";
+      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return "strides: with interleave 32B and with padded types a stride is a multiple of 32 bytes";
+    }
+    for (int i = 0; i < corners; ++i) {
+      const int64_t length = static_cast<int64_t>(shape[unit == 0 ? i + 1 : i]), low = lower[i], high = upper[i];
+      if (!((0 - limit) <= low && low < limit)) return "lower: a corner of <rank> dimensions is from -<limit> up to less than <limit>";
+      if (!((0 - limit) <= high && high < limit)) return "upper: a corner of <rank> dimensions is from -<limit> up to less than <limit>";
+      if (!(length < 4294967296 || high > low)) return "shape: the driver takes 2^32 pixels for 0, so that the bounding box from <lower> to <upper> is empty";
+      if (!((length + high) > low)) return "upper: the bounding box from <lower> to <shape> + <upper> is empty";
+    }
+    if (!(3 <= rank && rank <= 5)) return "shape: <rank> dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D";
+    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(unit == 0)) return "interleave: im2col::w and im2col::w::128 take no interleaved tensor";
+    if ((unit != 0) && !(rank >= 3)) return "interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>";
+    if (!((address % 16) == 0)) return "address: the tensor starts at a multiple of 16 bytes";
+    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return "address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types";
+    if ((bits == 6) && !(unit == 0)) return "interleave: elements of 6 bits are not interleaved";
+    if ((unit == 32) && !(span == 32)) return "swizzle: interleave 32B goes with swizzle 32B";
+    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return "swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B";
+    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return "swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored";
+    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(2 <= number && number <= 4)) return "swizzle: im2col::w and im2col::w::128 go with 64B, 128B and 128B_ATOM_32B";
+    if ((filled == 1) && !(type.floating)) return "fill: only floating-point types that are not packed are filled with NaN";
+    if (!(1 <= channels && channels <= 256)) return "channels: a pixel has 1 to 256 channels";
+    if (!(((channels * bits) % 128) == 0)) return "channels: <channels> elements of <bits> bits do not fill whole 16 bytes";
+    if ((type.padded) && !(channels == 128)) return "channels: a pixel of padded elements has 128 channels";
+    if ((unit == 0 && span > 0) && !((channels * bits) <= (span * 8))) return "channels: <channels> elements of <bits> bits are wider than the <span> bytes that the swizzle permutes";
+    if (!(1 <= column && column <= 1024)) return "pixels: a column has 1 to 1024 pixels";
+    if (!(size <= 232448)) return "pixels: the pixels have <size> bytes; a thread block of sm_90 has 232448, and the driver takes no more there";
+    return nullptr;
+  }
+
+  // As in tensor_map, with cuTensorMapEncodeIm2col or cuTensorMapEncodeIm2colWide.
+  template <class Call>
+  CUresult encode(Call call, CUtensorMap* map, const void* tensor) const {
+    return detail::im2col_call<Mode != tensor_map_mode::im2col>::run(call, map, const_cast<void*>(tensor), *this);
+  }
+  cudaError_t encode(CUtensorMap* map, const void* tensor) const {
+    return detail::im2col_call<Mode != tensor_map_mode::im2col>::run_by_driver(map, tensor, *this);
   }
 };
 

@@ -96,7 +96,7 @@ class _Headers:
     def tensor_maps(self) -> Iterator[Output]:
         """Tensors as the driver describes them to TMA."""
         if self._catalog.database.spec.tensor_maps is not None and self._catalog.database.spec.shared_memory is not None:
-            yield self.output("cuda/tensor_map.cuh", "tensor_map.cuh", **tensor_maps.values(self._catalog, "tiled"))
+            yield self.output("cuda/tensor_map.cuh", "tensor_map.cuh", **tensor_maps.values(self._catalog))
 
     def hints(self) -> Iterator[Output]:
         """The tags of hints."""

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ptxmma.catalog.instructions import Catalog
+from ptxmma.catalog.names.cplusplus import identifier
 from ptxmma.generator.emit import tensor_map_rules
-from ptxmma.matrices.shared.box import spans
+from ptxmma.matrices.shared.box import CORNER_BITS, spans
 
 #: The numbers that rules read, where C++ has other names.
-_NAMES = {"padded": "type.padded", "float": "type.floating", "fill": "filled", "swizzle": "number", "shape": "length", "box": "extent"}
+_NAMES = {
+    "padded": "type.padded", "float": "type.floating", "fill": "filled", "swizzle": "number", "shape": "length", "box": "extent",
+    "pixels": "column", "lower": "low", "upper": "high",
+}  # fmt: skip
 
 
-def values(catalog: Catalog, mode: str) -> dict[str, Any]:
-    """The values for the template of tensor maps of a mode: the rules for the whole, for each dimension and for each stride."""
+def values(catalog: Catalog) -> dict[str, Any]:
+    """The values for the template: of boxes and of pixels the rules for the whole, for each dimension, stride and dimension of pixels."""
     maps = catalog.database.spec.tensor_maps
     assert maps is not None
-    groups: dict[str, list[tuple[str, str]]] = {"": [], "dimension": [], "stride": [], "pixel": []}
+    kinds = {"box": [mode for mode in maps.modes if not mode.corners], "pixels": [mode for mode in maps.modes if mode.corners]}
+    modes = {mode.name: identifier(mode.name.replace("::", "_")) for mode in maps.modes}
+    rules: dict[str, dict[str, list[tuple[str, str]]]] = {kind: {"": [], "dimension": [], "stride": [], "pixel": []} for kind in kinds}
     for each in tensor_map_rules.written(maps, _NAMES):
-        if mode in each.modes:
-            text = tensor_map_rules.shown(each.rule, maps, "<{}>")
-            groups[each.rule.each].append((each.broken, f"{each.rule.argument}: {text}"))
-    return {"types": maps.types, "interleaves": maps.interleaves, "spans": spans(catalog.database), "groups": groups}
+        text = f"{each.rule.argument}: {tensor_map_rules.shown(each.rule, maps, '<{}>')}"
+        for kind, members in kinds.items():
+            having = [f"mode == tensor_map_mode::{modes[mode.name]}" for mode in members if mode.name in each.modes]
+            only = f"({' || '.join(having)}) && " if len(having) < len(members) else ""
+            if having:
+                rules[kind][each.rule.each].append((only + each.broken, text))
+    pixel_modes = [{"cpp": modes[mode.name], **msgspec.structs.asdict(mode)} for mode in kinds["pixels"]]
+    return {
+        "types": maps.types,
+        "interleaves": maps.interleaves,
+        "spans": spans(catalog.database),
+        "rules": rules,
+        "modes": modes.values(),
+        "pixel_modes": pixel_modes,
+        "wide": [mode for mode in pixel_modes if mode["wide"]],
+        "corner_bits": CORNER_BITS,
+    }
