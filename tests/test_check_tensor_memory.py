@@ -326,3 +326,12 @@ def test_a_barrier_that_no_product_follows_needs_no_fence() -> None:
     apart = _ROLES.format(empty=_EMPTY, told="mbarrier.arrive.shared.b64 _, [empty];", before=_BEFORE, mma_after=_AFTER, load_after=_AFTER)
     stored = apart.replace(_BEFORE, f"bar.sync 2, 128; {_BEFORE}")  # of the threads that load
     assert [each for each in check(stored) if each.rule == "missing-thread-fence"] == []
+
+
+@pytest.mark.parametrize(("thread", "rules"), [(5, ["missing-thread-fence"]), (159, [])])
+def test_a_fence_is_asked_of_threads_that_load_alone(thread: int, rules: list[str]) -> None:
+    """Roles whose paths meet: the thread that tells is one of those that load, or another."""
+    roles = _ROLES.format(empty=_EMPTY, told="", before="", mma_after=_AFTER, load_after=_AFTER)
+    told = f"done: setp.ne.u32 %p7, %r1, {thread}; @%p7 bra end; mbarrier.arrive.shared.b64 _, [empty];\nend: ret;"
+    found = check(roles.replace("[empty], 128", "[empty], 1").replace("done: ret;", told))
+    assert [each.rule for each in found if each.rule == "missing-thread-fence"] == rules

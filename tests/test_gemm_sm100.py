@@ -308,7 +308,7 @@ def test_the_checker_says_what_it_cannot_count(ptx: str) -> None:
     """No error, no warning, and one note for each kernel; each product has its instruction descriptor."""
     findings = Checker(notes=True).check(ptx)
     assert [finding.rule for finding in findings] == ["not-followed"] * 3
-    assert all(finding.message.startswith("with mapa other thread blocks may arrive") for finding in findings)
+    assert all(finding.message.startswith("not counted: arrivals (") for finding in findings)
     assert (findings.instructions, findings.uncovered) == (253, 0)
     for of in _TYPES.values():
         products = re.findall(rf"{re.escape(of.product.canonical)} \[%r\d+\], %rd\d+, %rd\d+, (%r\d+),", ptx)

@@ -11,7 +11,7 @@ from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.kernel_paths import KernelPaths
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NAMED = re.compile(rb"(?:bar|barrier)(?:\.cta)?\.(?:sync|arrive|red)[\w.]*\s+(\d+)")
 _BARRIERS = {b"bar", b"barrier"}
 _BEFORE, _AFTER, _COMMIT = "fence-before", "fence-after", "commit"
+_ALL = -1  # the mask of all threads
 
 
 class ThreadFences:
@@ -81,13 +82,13 @@ class ThreadFences:
 
         def later(heard: Collection[int], uses: tuple[bytes, ...], stop: bytes = b"") -> list[Event]:
             """The instructions of some kinds to which a path leads from waits, not through a fence, in the order of the text."""
-            found = _reached(paths, heard, stop)
+            found = _reached(paths, barriers.most, heard, stop)
             return [found[place] for place in sorted(found) if found[place].opcode.startswith(uses)]
 
         commits = {each.use.offset for each in barriers.arrivals if each.use.opcode.startswith(commit)}
         telling = {each.use.offset for each in barriers.arrivals} - commits | {*named}
         accesses = {each.offset for events in paths.instructions for each in events if each.opcode.startswith(self._accesses)}
-        used, unfenced = (_reached(paths, accesses, stop) for stop in (b"", before))
+        used, unfenced = (_reached(paths, barriers.most, accesses, stop) for stop in (b"", before))
         told = telling & used.keys()
         early = sorted(telling & unfenced.keys())
         if later(heard_from(early), self._products):
@@ -100,18 +101,30 @@ class ThreadFences:
                 break
 
 
-def _reached(paths: KernelPaths, begins: Collection[int], stop: bytes) -> dict[int, Event]:
-    """The instructions, by their places, to which a path leads from others at some places, and not through an instruction that stops it."""
+def _reached(paths: KernelPaths, threads: Mapping[int, int], begins: Collection[int], stop: bytes) -> dict[int, Event]:
+    """The instructions, by their places, to which a thread comes from some others, and not through an instruction that stops it.
+
+    Args:
+        paths: the paths through a kernel.
+        threads: a mask of the threads that may execute an instruction, by its place.
+        begins: the places at which paths begin.
+        stop: the opcode that ends it; empty for none.
+    """
     found: dict[int, Event] = {}
-    entered = set[int]()
-    waiting = [(number, False) for number in {paths.block_of(place) for place in begins}]
+    entered = [0] * len(paths.instructions)
+    waiting = [(number, 0) for number in {paths.block_of(place) for place in begins}]
     while waiting:
         number, on = waiting.pop()
         for event in paths.instructions[number]:
-            if on:
+            executing = threads.get(event.offset, _ALL)
+            if on & executing:
                 found[event.offset] = event
-            on = event.offset in begins or (on and not (stop and starts(event.opcode, stop)))
-        fresh = {way.after for way in paths.ways[number] if way.after >= 0} - entered if on else set[int]()
-        entered |= fresh
-        waiting += [(after, True) for after in fresh]
+            if event.offset in begins:
+                on |= executing
+            elif stop and starts(event.opcode, stop):
+                on = 0
+        for after in {way.after for way in paths.ways[number] if way.after >= 0}:
+            if on & ~entered[after]:
+                entered[after] |= on
+                waiting.append((after, entered[after]))
     return found
