@@ -59,7 +59,7 @@ def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         count = barriers.arrivals_of_a_phase(place)
         if not count:
             continue
-        arriving = [each for each in barriers.arrivals if each.may_be_of(place)]
+        arriving = barriers.arrivals_on(place)
         total = most(barriers, arriving)
         if total and total >= count and _come_in_turn(barriers, arriving, place):
             total = most(barriers, arriving, in_turn=True)

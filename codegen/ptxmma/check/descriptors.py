@@ -171,7 +171,6 @@ class TensorDescriptors:
         entries = catalog.database.spec.instructions
         described = (entry for entry in entries if any(kind.kind == _MATRIX for kind in entry.operand_kinds.values()))
         self._opcodes = tuple({entry.start for entry in described})
-        self._meaning = functools.lru_cache(maxsize=1 << 8)(catalog.meaning)
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._product = functools.lru_cache(maxsize=1 << 8)(self._read)
         self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
@@ -200,7 +199,7 @@ class TensorDescriptors:
 
     def product(self, statement: Statement, known: KnownBits, target: str) -> Instruction | None:
         """The product that an instruction makes of its instruction descriptor; None where it is not known."""
-        instruction = self._meaning(spelling_of(statement.opcode)) if statement.opcode.startswith(self._opcodes) else None
+        instruction = self._catalog.meaning(spelling_of(statement.opcode)) if statement.opcode.startswith(self._opcodes) else None
         if instruction is None:
             return None
         described = self._described(instruction, tuple([_bracket(operand) for operand in statement.operands]))
@@ -211,7 +210,7 @@ class TensorDescriptors:
         self, statements: Iterable[Statement], target: str, known: KnownBits
     ) -> Iterator[tuple[Statement, _Described, str, Severity]]:
         for statement in statements:
-            instruction = self._meaning(spelling_of(statement.opcode))
+            instruction = self._catalog.meaning(spelling_of(statement.opcode))
             if instruction is None:
                 continue
             product = _Product((), {}, None)

@@ -219,8 +219,10 @@ def _told_by(use: Use, executing: int, known: KnownBits) -> int:
     """A mask of the thread blocks on whose mbarriers an instruction may arrive; of all, where it is not a commit."""
     if not use.opcode.startswith(_TRACKED):
         return -1
+    if _SENT not in use.opcode:
+        return executing
     mask = known.of(use.operand).within(_MOST_BLOCKS)
-    return mask.value | mask.unknown if _SENT in use.opcode else executing
+    return mask.value | mask.unknown
 
 
 def _is_of(opcode: bytes, issuer: Issuer, modifiers: Sequence[str]) -> bool:

@@ -912,14 +912,14 @@ def _deciding(steps: Sequence[Sequence[_Step]], ways: Sequence[Sequence[Way]], r
         ways: the ways out of each block.
         rank: the place of each block in an order in which it comes before the blocks that follow it, except where a loop closes.
     """
-    reached: dict[int, frozenset[int]] = dict.fromkeys(range(-1, len(steps)), frozenset())
-    reached[-1] = frozenset([-1])
+    # Masks of the blocks with the first instructions that each way comes to; the last bit is the end.
+    reached = dict.fromkeys(range(len(steps)), 0) | {-1: 1 << len(steps)}
     order = sorted(rank, key=rank.__getitem__, reverse=True)
     changed = True
     while changed:
         changed = False
         for number in order:
-            first = frozenset([number]) if steps[number] else frozenset().union(*(reached[way.after] for way in ways[number]))
+            first = 1 << number if steps[number] else functools.reduce(int.__or__, (reached[way.after] for way in ways[number]), 0)
             changed = changed or first != reached[number]
             reached[number] = first
     deciding = [*ways]

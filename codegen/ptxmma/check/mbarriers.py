@@ -12,7 +12,7 @@ from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import opcodes_of, starts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from ptxmma.check.counterparts import Use
     from ptxmma.check.kernel_paths import KernelPaths, Reached
@@ -59,9 +59,9 @@ class Ring(NamedTuple):
         stages: the places to which they copy.
     """
 
-    full: list[Place]
-    free: list[Place]
-    stages: list[Place]
+    full: set[Place]
+    free: set[Place]
+    stages: set[Place]
 
 
 class Order(NamedTuple):
@@ -105,6 +105,7 @@ class Mbarriers:
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
             for named in (pairing.made, pairing.arrives, pairing.waits)
         )
+        self.arrivals_on = functools.cache(self._arrivals_on)  # several rules ask for the same ones
         self.fills = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
 
     @functools.cached_property
@@ -148,14 +149,14 @@ class Mbarriers:
         targets = {use.offset: use.place for use in uses_of(self.function.text, _words_of(copies), self.addresses, first=True)}
         for turn in dict.fromkeys(map(self.round_of, self.waits)):
             filling = [each for each in copies if each.block in turn]
-            full = [each.place for each in filling if each.place]
+            full = {each.place for each in filling if each.place}
             ring = next((ring for ring in rings if any(_is_one_of(place, ring.full) for place in full)), None)
             if ring is None and full:
-                rings.append(ring := Ring([], [], []))
+                rings.append(ring := Ring(set(), set(), set()))
             if ring is not None:
-                ring.full.extend(full)
-                ring.free.extend(each.place for each in self.waits if each.place and each.block in turn)
-                ring.stages.extend(place for each in filling if (place := targets.get(each.use.offset)))
+                ring.full.update(full)
+                ring.free.update(each.place for each in self.waits if each.place and each.block in turn)
+                ring.stages.update(place for each in filling if (place := targets.get(each.use.offset)))
         return rings
 
     def ring_of(self, use: Use) -> int | None:
@@ -196,6 +197,10 @@ class Mbarriers:
         indices = [term for term in self.addresses.of(named, offset).terms if isinstance(term, bytes) and term.startswith(b"%")]
         places = self.most.get(offset, 0).bit_length() if indices == [thread_values.INDEX] else 0
         return used._replace(use=used.use._replace(place=place._replace(places=places)))
+
+    def _arrivals_on(self, place: Place) -> list[Used]:
+        """The instructions that may arrive on an mbarrier."""
+        return [each for each in self.arrivals if each.may_be_of(place)]
 
     def arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
@@ -252,7 +257,7 @@ def _words_of(uses: Sequence[Used]) -> set[str]:
     return {each.use.opcode.decode() for each in uses}
 
 
-def _is_one_of(place: Place, places: Sequence[Place]) -> bool:
+def _is_one_of(place: Place, places: Set[Place]) -> bool:
     return any(are_alike(place, other) for other in places)
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ptxmma.check.counterparts import Use
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.model import Pairing, Protocol
-    from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.statements import Function
     from ptxmma.ptx.sums import Term
 
@@ -144,7 +143,7 @@ class _Phases:
         place = wait.use.place
         if place is None or self._parities(wait) != frozenset([0]):
             return True
-        arrivals = [each for each in self._completing(place) if self._progress.is_reached(each.block)]
+        arrivals = [each for each in self._barriers.arrivals_on(place) if self._progress.is_reached(each.block)]
         count = self._barriers.arrivals_of_a_phase(place) or 0
         if count <= len(arrivals) or any(self._progress.returns_to(each.block) for each in arrivals):
             return bool(arrivals)
@@ -154,10 +153,6 @@ class _Phases:
         if total:
             self._short[wait.use.offset] = f"{count:,}, and no more than {total:,} come before"
         return False
-
-    def _completing(self, place: Place) -> list[Used]:
-        """The arrivals on an mbarrier."""
-        return [each for each in self._barriers.arrivals if each.may_be_of(place)]
 
     def early(self) -> Iterator[tuple[Used, str]]:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
@@ -229,7 +224,7 @@ class _Phases:
     def endless(self) -> Iterator[tuple[Used, str]]:
         """The first of the waits that let no thread go on, with the arrivals that come too late."""
         shut = [each for offset, each in sorted(self._waits.items()) if offset in self.first and offset not in self._progress.open]
-        missing = [(each, self._completing(each.place)) for each in shut if each.place is not None]
+        missing = [(each, self._barriers.arrivals_on(each.place)) for each in shut if each.place is not None]
         if missing and not self._short and all(arrivals for _, arrivals in missing):
             wait, arrivals = missing[0]
             line_of = self._barriers.function.position

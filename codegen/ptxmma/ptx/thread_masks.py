@@ -15,6 +15,7 @@ ALL_THREADS = -1
 _words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
 #: Instructions between a register and what it is computed from; beyond, it is not followed.
 _DEEPEST = 24
+_DIGITS = bytes.maketrans(b"\0\1", b"01")
 #: An instruction that writes a register: its opcode, the register's place in the first operand, the other operands, and its own place.
 Write = tuple[bytes, int, bytes, int]
 
@@ -44,6 +45,7 @@ class ThreadMasks:
         self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
         self._constant_before = constant_before
         self._like, self._numbers = like, dict[bytes, list[int] | None]()
+        self._held = functools.cache(self._not_zero)
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
 
     def threads(self, predicate: bytes) -> int:
@@ -71,10 +73,9 @@ class ThreadMasks:
         return self._masks[predicate, unknown]
 
     def _joint(self, name: bytes, unknown: int | None, *, holds: bool) -> int:
-        numbers = self.numbers_of(name)
-        if numbers is not None:
-            held = int("".join(["1" if number else "0" for number in reversed(numbers)]), 2)
-            return held if holds else held ^ (1 << len(numbers)) - 1
+        held = self._held(name)
+        if held is not None:
+            return held if holds else held ^ (1 << self._count) - 1
         writes = self._writes(name)
         if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
             masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
@@ -82,6 +83,11 @@ class ThreadMasks:
         if unknown is not None:
             return unknown
         return ALL_THREADS if self._is_uniform is not None and self._is_uniform(name) else 0
+
+    def _not_zero(self, name: bytes) -> int | None:
+        """A mask of the threads in which a register is not 0; None where its numbers are not known."""
+        numbers = self.numbers_of(name)
+        return None if numbers is None else int(bytes(map(bool, reversed(numbers))).translate(_DIGITS), 2)
 
     def numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""

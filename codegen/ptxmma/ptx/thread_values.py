@@ -22,8 +22,8 @@ _OPERATION = re.compile(
 _MASKS = {b"16": (1 << 16) - 1, b"32": (1 << 32) - 1, b"64": (1 << 64) - 1}
 #: Results of instructions for the numbers of one thread.
 _RESULTS: Mapping[bytes, Callable[..., int]] = {
-    b"mov": lambda one: one,
-    b"cvt": lambda one: one,
+    b"mov": operator.pos,
+    b"cvt": operator.pos,
     b"shl": lambda one, places: one << min(places, 64),
     b"shr": lambda one, places: one >> min(places, 64),
     b"and": operator.and_,

@@ -51,6 +51,7 @@ class Catalog:
         self._instructions: dict[str, list[Instruction]] = {}
         self._spellings: dict[str, Spellings] = {}
         self._made: dict[str, Instruction] = {}
+        self._meaning = functools.lru_cache(maxsize=1 << 12)(self._meant_by)
 
     def of(self, name: str) -> list[Instruction]:
         """Every variant of the PTX instruction ``name``."""
@@ -82,6 +83,9 @@ class Catalog:
 
     def meaning(self, spelling: str) -> Instruction | None:
         """The instruction that a spelling means, or None; does not search for close spellings."""
+        return self._meaning(spelling)
+
+    def _meant_by(self, spelling: str) -> Instruction | None:
         tokens = spelling.split(".")
         for entry in self.database.spec.instructions:
             if set(fixed_tokens(entry.syntax)) <= set(tokens):
