@@ -287,6 +287,11 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_ALLOC, _READ, "add.u32 %r14, %r0, 32;", _PRODUCT, *(line.replace("[%r0]", "[%r14]") for line in _LOADED), _COMMIT, _POLL, _FREE),
         (_ALLOC, _READ, *_COMPUTED, _LOAD, _USE, *_AGAIN, _WAIT_LOADS, _FREE),
         (_ALLOC, _READ, _PRODUCT, "add.u32 %r0, %r0, 32;", *_LOADED, _COMMIT, _POLL, _FREE),
+        # The last round commits, and the counter that says so ends the loop.
+        (
+            *(_ALLOC, _READ, "mov.u32 %r11, 14;", "again:", _PRODUCT, "setp.ne.s32 %p5, %r11, 0; @%p5 bra on;", _COMMIT),
+            *("on: add.s32 %r11, %r11, -2; setp.ne.s32 %p4, %r11, -2; @%p4 bra again;", _POLL, *_LOADED, _FREE),
+        ),
         # A kernel that traps need not free.
         (_COUNT, _ALLOC, _READ, "@%p2 bra bad;", *_LOADED, _FREE, "ret; bad: trap;"),
     ],

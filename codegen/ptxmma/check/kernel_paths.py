@@ -680,8 +680,9 @@ class _Walk:
         while waiting:
             number, entered = waiting.pop()
             for path in self._through(number, entered):
-                for after, predicate, offset in self._ways[number]:
-                    for left in self._under(path, predicate, offset):
+                for (after, predicate, offset), way in zip(self._ways[number], self._paths.ways[number], strict=True):
+                    for going in self._under(path, predicate, offset):
+                        left = self._left(going, number, way)
                         if after < 0:
                             self._moved(left, Happening(offset, EXIT))
                         elif left not in seen[after]:
@@ -728,6 +729,13 @@ class _Walk:
             return [path]
         both = joined(path.conditions, self._predicates.condition(predicate, offset))
         return [] if both is None else [path._replace(conditions=both.conditions, certain=path.certain and both.certain)]
+
+    def _left(self, path: _Path, number: int, way: Way) -> _Path:
+        """A path after a way out of a block: not certain if the way ends a loop by a counter on whose earlier numbers the path depends."""
+        counters = {each.value.text for each in path.conditions if each.value.changes} if path.certain and way.predicate else None
+        if not counters or not any(number in loop and way.after not in loop for loop in self._paths.loops):
+            return path
+        return path._replace(certain=self._predicates.condition(way.predicate, way.offset).value.text not in counters)
 
     def _moved(self, path: _Path, at: Happening) -> _Path:
         """A path after an instruction; what is wrong is remembered."""
