@@ -276,6 +276,15 @@ def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...
     assert ring(read=read, fill=fill) == found
 
 
+def test_a_counter_of_rounds_may_begin_as_a_copy_of_the_place_in_the_ring() -> None:
+    """Compilers copy the register that has the 0 already; the ring's length does not limit the rounds."""
+    begin = "mov.u32 %r14, 0; mov.u32 %r15, %r14; mov.u32 %r17, tile; turn: shl.b32 %r16, %r14, 7; add.u32 %r13, %r17, %r16;"
+    copy = f"{_EXPECT} {_COPY.replace('[tile]', '[%r13]')}"
+    step = "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r18, 3; selp.b32 %r14, 0, %r18, %p7; add.u32 %r15, %r15, 1;"
+    assert ring(fill=(begin, copy, step, "setp.lt.u32 %p9, %r15, %r3; @%p9 bra turn; bra done;")) == ["refilled-stage"]
+    assert ring(fill=(begin, copy, step, "setp.lt.u32 %p9, %r15, 3; @%p9 bra turn; bra done;")) == []
+
+
 def unrolled(
     stages: int, parity: str = "and.b32 %r{0}, %r{1}, 1;", free: str = _FREE, count: int = 128, *, by_threads: bool = False
 ) -> tuple[list[str], int]:

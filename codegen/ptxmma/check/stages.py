@@ -159,7 +159,7 @@ def _changes(term: Term, registers: Predicates) -> Iterator[int]:
 
 def _is_limited(registers: Predicates, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
     """Return whether a constant may decide how many rounds a loop has, by the predicate that ends it, or a number before it."""
-    for opcode, _, operands, _ in registers.writes(name) if name not in seen else ():
+    for opcode, _, operands, _ in registers.values_written(name) if name not in seen else ():
         words = [word.strip() for word in operands.split(b",")]
         numbers = [number for word in words if (number := literals.integer(word)) is not None]
         if opcode.startswith(_MASKING) and any(not 0 <= number <= _MOST_ROUNDS for number in numbers):
