@@ -59,7 +59,8 @@ RULES: Mapping[str, Rule] = {
 _BEFORE_LAST = re.compile(rb"\]\s*,\s*([^,\[\]]+?)\s*,\s*\[[^\[\]]*\][^\[\]]*\Z")
 #: A predicate before an instruction, or none.
 _PREDICATE = re.compile(rb"(@!?[\w$%]+\s+)?\Z")
-_PARTED = re.compile(rb"[\w$]:[\s{]|[\s;}](?:bra|brx|ret|exit|trap|call)\b")
+#: A label, and a branch: two searches are faster than one.
+_PARTED = re.compile(rb":(?<=[\w$]:)[\s{]"), re.compile(rb"[\s;}](?:bra|brx|ret|exit|trap|call)\b")
 #: Bytes before an instruction in which its predicate is.
 _NEAR = 64
 _FIRST_PLACE = re.compile(rb"[^\[\]]*\[([^\[\]{]*)\]()")
@@ -168,7 +169,7 @@ def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:
     ways: dict[int, tuple[int, bytes]] = {}
     part, before = 0, None
     for offset in sorted(use.offset for use in uses):
-        part += before is not None and _PARTED.search(text, before, offset) is not None
+        part += before is not None and any(each.search(text, before, offset) for each in _PARTED)
         predicate = _PREDICATE.search(text[max(0, offset - _NEAR) : offset])
         ways[offset], before = (part, (predicate and predicate[1]) or b""), offset
     return ways

@@ -12,7 +12,7 @@ from ptxmma.ptx.sums import Rounds
 
 _LABEL = re.compile(rb"[\s;{}]([\w$%]+):(?!:)")
 _COUNTS = re.compile(rb"\b(?:add|sub|bra)\b")
-_BRANCH = re.compile(rb"\bbra(?:\.uni)?\s+([\w$%]+)\s*;")
+_BRANCH = re.compile(rb"bra(?<!\wbra)(?:\.uni)?\s+([\w$%]+)\s*;")  # a search for what begins with a word is fast
 
 
 class TextLoops:
