@@ -28,9 +28,9 @@ class Rows {
   // Measures the candidates and prints a line for each way to measure. `work` is in operations.
   void measure(const std::string& size, double work, std::vector<Candidate> candidates, bool in_mean) {
     ::measure(candidates, 3, 1);
-    if (rounds_ == 0) return profile(size, candidates);
     std::vector<Candidate> close = closest(candidates, 1.2f);
-    ::measure(close, 5 * rounds_, SHORT);
+    ::measure(close, 5 * (rounds_ == 0 ? 3 : rounds_), SHORT);
+    if (rounds_ == 0) return profile(size, close);
     const auto brief = print(size, "short", work, close);
     close = closest(close, 1.03f);
     ::measure(close, rounds_, SUSTAINED);
