@@ -117,6 +117,8 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("ask", {"question": "generate"}, "'generate' names no instruction"),
         ("ask", {"question": "m16n8k16 --database=/etc/passwd"}, "names no instruction"),
         ("ask", {}, "give question"),
+        ("ask", {"question": "m16n8k16 f16 " * 1000}, "question has 13,000 characters; at most 10,000"),
+        ("resolve", {"instruction": "m16n8k16 " * 1000}, "is not covered"),  # at once: trying each word takes a minute
         ("show", {"instruction": "m16n8k8 tf32", "database": "/etc/passwd"}, "unknown parameter 'database'"),
         ("show", {"instruction": {"a": 1}}, "must be a text"),
         ("show", {"instruction": "--help"}, "--help"),

@@ -25,6 +25,8 @@ from ptxmma.model import InstructionSet, Spec
 _OFFERED = 8
 #: So many instructions are offered where none is meant.
 _CLOSE = 3
+#: Each word of a longer text is not tried: one instruction has no such number of words, and a server must answer soon.
+_MOST_WORDS = 64
 
 
 class Found(NamedTuple):
@@ -118,9 +120,10 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
         UnknownInstruction: words or a shape that no instruction has with the others; with instructions that have the others.
         ValueError: the target is older than tensor cores, or one of several.
     """
-    if "." in text and " " not in text:  # a spelling: what is wrong with it is explained elsewhere
+    every = words_of(text)
+    if ("." in text and " " not in text) or len(every) > _MOST_WORDS:  # a spelling, explained elsewhere; or no question
         return []
-    spec, every, unknown = known.database.spec, words_of(text), words.missing(known, text)
+    spec, unknown = known.database.spec, words.missing(known, text)
     shape = next((word for word in every if len(words.sizes(word)) > 1 and not words.matching(known, f"{word} ")), "")
     if shape and (nearest := _nearest(known, shape, [word for word in every if word != shape])):
         label = nearest[0].instruction.variant.shape

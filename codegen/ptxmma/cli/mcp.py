@@ -36,6 +36,8 @@ _ASK = """\
 Answer a question in plain words: the thread of an element, the bytes of a tile, the targets of a type, a descriptor, an instruction.
 
 Examples: {"question": "which lane holds A[9][3] of m16n8k16 bf16"}, {"question": "bytes to expect for 128x64 bf16 tile"}"""
+#: Characters of a value in a request, except the code that ``check`` reads.
+_MOST_ASKED = 10_000
 #: Characters of an answer.
 _MOST_SAID = 40_000
 #: The first text that an agent reads.
@@ -89,7 +91,7 @@ class Tool(NamedTuple):
         """The arguments of the command for a request.
 
         Raises:
-            RefusedError: a parameter that is needed is missing, or a value is no text, number or truth value.
+            RefusedError: a parameter that is needed is missing, or a value is too long, or no text, number or truth value.
         """
         if lacking := [name for name in self.needed if name not in given]:
             raise RefusedError(f"give {' and '.join(lacking)}")
@@ -99,6 +101,8 @@ class Tool(NamedTuple):
             values = value if isinstance(value, list) else [value]
             if not all(isinstance(each, str | int | float) for each in values):
                 raise RefusedError(f"{name} must be a text, a number or a truth value")
+            if (longest := max((len(str(each)) for each in values), default=0)) > _MOST_ASKED:
+                raise RefusedError(f"{name} has {longest:,} characters; at most {_MOST_ASKED:,} are read")
             option = f"--{name.replace('_', '-')}"
             if isinstance(parameter, click.Argument):
                 words += [str(each) for each in values]
