@@ -2,9 +2,9 @@
 "use strict";
 
 const PtxmmaFind = (() => {
-  /** Words that say nothing: the namespace of the wrappers, articles, and what begins a question. */
+  /** Words that say nothing: the namespace of the wrappers, the maker of all GPUs, articles, and what begins a question. */
   const IGNORED = new Set(
-    ("ptxmma the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
+    ("ptxmma nvidia the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
       + " error warning take takes need needs use uses get have has hold holds support supports show explain list").split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
@@ -42,9 +42,10 @@ const PtxmmaFind = (() => {
     const long = telling.filter((word) => word.length > 1);
     const words = [...new Set(long.length ? long : telling.length ? telling : found)];
     return words.map((word) => {
-      const meanings = (names[word] ?? []).filter(Boolean).map(split);
+      const meanings = (names[word] ?? []).map(split);
       const isType = (each) => types.includes(each) || /\d/.test(each);
-      return {meanings: [[word], ...meanings], noun: !isType(word) && !(meanings.length && meanings.every((each) => each.every(isType)))};
+      const noun = !isType(word) && !(meanings.length && meanings.every((each) => each.every(isType)));
+      return {meanings: [[word], ...meanings.filter(({length}) => length)], noun};
     });
   }
 
@@ -106,9 +107,13 @@ const PtxmmaFind = (() => {
     // A word that few entries have tells more than one of many.
     const counts = words.map((_, place) => ranked.filter(({weights}) => weights[place]).length);
     const telling = counts.map((count) => Math.log(ranked.length / (count || 1)));
-    // The name of a GPU says where, not what: only its target has it.
-    words.forEach((word, place) => (word.noun &&= ranked.some(({address, weights}) => weights[place] && !address.includes("#target-"))));
-    const nouns = words.some(({noun}) => noun);
+    // The name of a GPU says where, not what: only its target has it as a label, though texts may mention it.
+    words.forEach((word, place) => {
+      const least = ranked.some(({weights}) => weights[place] > TEXT) ? TEXT : 0;
+      word.what = ranked.some(({address, weights}) => weights[place] > least && !address.includes("#target-"));
+    });
+    const nouns = words.some(({noun, what}) => noun && what), whats = words.some(({what}) => what);
+    const counted = words.map(({noun, what}) => (what || !whats) && (noun || !nouns));
     for (const entry of ranked) {
       const {address, head, weights} = entry;
       const parts = weights.map((each) => (each > TEXT ? 1 : each && TEXT_MATCH));
@@ -117,7 +122,7 @@ const PtxmmaFind = (() => {
         : address.includes("#") ? 0
         : entry.spelling && !nouns ? FORM : PAGE;
       const whole = !besides && weights.every((each) => each > TEXT);
-      entry.matched = parts.reduce((sum, part, place) => sum + (nouns && !words[place].noun ? 0 : part * telling[place]), 0) - (SIDELINES.test(address) && !whole ? Math.max(...telling) : 0);
+      entry.matched = parts.reduce((sum, part, place) => sum + (counted[place] ? part * telling[place] : 0), 0) - (SIDELINES.test(address) && !whole ? Math.max(...telling) : 0);
       entry.score = weights.reduce((sum, each) => sum + each, 0)
         + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }

@@ -89,10 +89,11 @@ def _families(spec: Spec, groups: Sequence[FormGroup], families: Sequence[str], 
 def _forms(catalog: Catalog, gallery: Gallery, groups: Sequence[FormGroup], placed: Sequence[TensorUse]) -> Iterator[_Page]:
     """The page of each form."""
     summary, relations = evidence.of(catalog.database), Relations(catalog)
+    order = form_page.places(catalog.database.spec, groups)
     for group in groups:
         data = form_page.page(catalog, gallery, relations, group, groups, placed)
         proven = [evidence_pages.form_table(each["entry"], each["rows"], summary) for each in data["instructions"]]
-        yield group.path, "form", data | {"evidence": list(filter(None, proven))}
+        yield group.path, "form", data | {"order": order[group.path], "evidence": list(filter(None, proven))}
 
 
 def _shared(catalog: Catalog, gallery: Gallery, forms: overview.Forms, placed: Sequence[TensorUse]) -> Iterator[_Page]:

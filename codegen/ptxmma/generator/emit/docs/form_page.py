@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ptxmma.catalog import evidence
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
-from ptxmma.catalog.instructions.words import types
+from ptxmma.catalog.instructions.words import Match, preferred, types
 from ptxmma.catalog.names import cplusplus
 from ptxmma.catalog.names.links import EXPLORER, explorer
 from ptxmma.catalog.names.product_family import family_of, type_of_product
@@ -82,7 +82,6 @@ def page(
         "page_labels": [group.label, *map(page_label, group.aliases), *(overview.labels(group.family, sets) if alone else ())],
         "aliases": " ".join((*group.aliases, *([group.family] if alone else []))),
         "words": " ".join(_words(catalog, group)),
-        "order": places(every)[group.path],
         "spelling": shown.canonical,
         "summary": ordering.summary(spec, sets[0]),
         "explorer": _ROOT + _explorer(shown, placed),
@@ -130,9 +129,14 @@ def _accepted(spec: Spec, forms: Sequence[Row]) -> dict[str, dict[str, Version]]
     return columns
 
 
-def places(every: Sequence[FormGroup]) -> dict[str, int]:
-    """The place of each page among the pages of forms that answer a search equally: dense before sparse, then the order of the spec."""
-    return {group.path: place for place, group in enumerate(sorted(every, key=lambda group: group.own[0].sparse))}
+def places(spec: Spec, every: Sequence[FormGroup]) -> dict[str, int]:
+    """The place of each page among the pages of forms that answer a search equally: the spec's preferences decide, then its order."""
+    left = {Match(chosen(group.own)): group.path for group in every}
+    order: dict[str, int] = {}
+    while left:
+        first = preferred(spec, [*left])[0][0]
+        order[left.pop(first)] = len(order)
+    return order
 
 
 def _words(catalog: Catalog, group: FormGroup) -> list[str]:
