@@ -27,8 +27,11 @@ _REDIRECT = """<!DOCTYPE html>
 <link rel="canonical" href="{0}">
 <a href="{0}">{0}</a>
 """
-#: Marks of every word of a literal, of blanks in listings, and of every other row of a table; the general class of a literal.
-_NEEDLESS = re.compile(r'<span class="(?:pre|w)">([^<]*)</span>| class="row-(?:even|odd)"|(?<=<code class=")docutils (?=literal)')
+#: Marks of every word of a literal, of blanks in listings, and of every other row of a table; the general class of a literal; the ends of
+#: cells and of their last paragraphs, which HTML implies.
+_NEEDLESS = re.compile(
+    r'<span class="(?:pre|w)">([^<]*)</span>| class="row-(?:even|odd)"|(?<=<code class=")docutils (?=literal)|(?:</p>)?\s*</t[dh]>'
+)
 _WORD = re.compile(r"[a-z0-9]+")
 #: Pages without a place of their own come after those of forms.
 _LAST = 1 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import msgspec
@@ -213,15 +214,18 @@ def test_each_erratum_has_answers_or_is_textual_and_the_page_has_them(catalog: C
     known = evidence.of(catalog.database)
     assert {seen.erratum for seen in known.sightings} == {erratum.id for erratum in catalog.database.spec.errata if not erratum.textual}
     for erratum in catalog.database.spec.errata:
-        question = ""
+        questions: list[str] = []
         said = []
-        for line in errata_page.answers(known.of_erratum(erratum.id)):
-            if not line.startswith(" "):
-                question = line
+        for indented, lines in itertools.groupby(errata_page.answers(known.of_erratum(erratum.id)), lambda line: line.startswith(" ")):
+            if not indented:
+                questions = [*lines]
                 continue
-            where, answer = line.strip().split(": ", 1)
-            tool, *targets = where.partition(" compiled for ")[0].split(", ")
-            said.append((question, tool, tuple(target for target in targets if not target.startswith("PTX ISA ")), answer))
+            answers = []
+            for line in lines:
+                where, answer = line.strip().split(": ", 1)
+                tool, *targets = where.partition(" compiled for ")[0].split(", ")
+                answers.append((tool, tuple(target for target in targets if not target.startswith("PTX ISA ")), answer))
+            said += [(question, *each) for question in questions for each in answers]
         for (asked, by, on, said_so), one in zip(said, known.of_erratum(erratum.id), strict=True):
             assert (by, on) == (one.tool, one.targets)
             assert said_so.startswith(one.answer)

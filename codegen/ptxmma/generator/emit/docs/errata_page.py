@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -62,10 +63,11 @@ def _says(erratum: Erratum) -> str:
 
 
 def answers(sightings: Iterable[Sighting]) -> Iterator[str]:
-    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines."""
-    for question, alike in itertools.groupby(sightings, key=_question):
-        yield question
-        yield from map(_answer, alike)
+    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines; equal answers in a row once."""
+    asked = [(question, [*map(_answer, alike)]) for question, alike in itertools.groupby(sightings, key=_question)]
+    for said, alike in itertools.groupby(asked, key=operator.itemgetter(1)):
+        yield from (question for question, _ in alike)
+        yield from said
 
 
 def _folded(lines: Iterable[str]) -> str:
