@@ -71,6 +71,8 @@ def test_a_ring_counts_bytes_of_copies_that_bring_some() -> None:
     assert Ring(5, (1 << 19, (1 << 19) - 1)).transaction_bytes == (1 << 20) - 1
     with pytest.raises(ValueError, match=r"copies of 1048576 bytes: an mbarrier cannot count them in a phase"):
         Ring(5, (1 << 19, 1 << 19))
+    with pytest.raises(ValueError, match=r"stages = 1000000000: a thread block has at most \d+ bytes of shared memory"):
+        Ring(10**9)
 
 
 @pytest.mark.parametrize(

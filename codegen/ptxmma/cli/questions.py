@@ -56,7 +56,11 @@ def answered(arguments: Sequence[str]) -> list[str]:
     spec = catalog_of(None).database.spec
     said = [] if _CODE.search(text) else _said(spec, text)
     asked = _place(spec, said, alone=False) or _asked(spec, said) or _place(spec, said, alone=True)
-    return [*asked, *options] if asked else ["show", *arguments] if _is_about_instructions(text) else []
+    if asked:
+        return [*asked, *options]
+    if _is_about_instructions(text):
+        return ["show", *arguments]
+    return ["explain", *arguments] if _is_rule(text) else []
 
 
 def _names(text: str) -> Iterator[str]:
@@ -90,6 +94,13 @@ def _verb_of_name(text: str) -> list[str]:
         return ["targets"]
     with usage_errors():
         return ["explain"] if explanation(known, text) else []
+
+
+def _is_rule(text: str) -> bool:
+    """Return whether a text is the code of a rule of ``ptxmma check``."""
+    from ptxmma.check.rules import RULES  # the checker is large
+
+    return text in RULES
 
 
 # --- places and tables of operands ------------------------------------------------------------------------------------------

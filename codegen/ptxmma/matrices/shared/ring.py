@@ -9,6 +9,9 @@ from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
 from ptxmma.model import formula
 
+#: Bytes of the two mbarriers of a stage.
+_BARRIERS = 2 * 8
+
 
 class Round(NamedTuple):
     """One use of a ring: a stage is filled, then read.
@@ -36,7 +39,7 @@ class Ring:
     Round(stage=1, phase=2, empty=1, full=0)
 
     Attributes:
-        stages: their number, 1 or more.
+        stages: their number, 1 or more; their mbarriers fit the shared memory of a thread block.
         transaction_bytes: bytes that ``full`` counts in each phase.
     """
 
@@ -45,16 +48,22 @@ class Ring:
 
         Raises:
             TypeError: a number that is not an integer.
-            ValueError: no stage, a copy without bytes, more bytes than a phase counts, or a database without the parity of an mbarrier.
+            ValueError: no stage, more than shared memory has room for, a copy without bytes, more bytes than a phase counts, or a database
+                without the parity of an mbarrier.
         """
         self.stages = integer("stages", stages)
         if self.stages < 1:
             raise ValueError(f"stages = {stages}: a ring has 1 stage or more")
+        spec = catalog(database).database.spec
+        most = max((entry.block for entry in spec.capacities), default=0)
+        if most and self.stages * _BARRIERS > most:
+            room = f"a thread block has at most {most} bytes of shared memory, and the mbarriers of a stage take {_BARRIERS}"
+            raise ValueError(f"stages = {stages}: {room}; the maximum is {most // _BARRIERS}")
         sizes = [integer("copies", number) for number in copies]
         if wrong := [number for number in sizes if number < 1]:
             raise ValueError(f"copies = {wrong[0]}: a copy counts 1 byte or more")
         self.transaction_bytes = sum(sizes)
-        terms = [term for protocol in catalog(database).database.spec.protocols for term in protocol.definitions]
+        terms = [term for protocol in spec.protocols for term in protocol.definitions]
         formulas = {term.name: term.formula for term in terms}
         if "parity" not in formulas:
             raise ValueError("the database says nothing about the parity of an mbarrier")
