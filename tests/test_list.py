@@ -167,6 +167,12 @@ def test_an_unknown_name_lists_the_closest(option: str, wrong: str, close: str) 
     assert f"{wrong!r}; {close}" in result.output
 
 
+def test_names_of_another_kind_say_their_command() -> None:
+    assert "st.bulk is an instruction of the family st.async" in _invoke("--family", "st.bulk").output
+    shown = CliRunner().invoke(main, ["show", "B200"])
+    assert (shown.exit_code, "B200 is a target: `ptxmma targets B200` shows it" in shown.output) == (2, True)
+
+
 def test_a_family_that_nothing_resembles_lists_all(catalog: Catalog) -> None:
     families = dict.fromkeys(entry.family for entry in catalog.database.spec.instructions)
     assert f"'zzz'; known: {', '.join(families)}" in " ".join(_invoke("--family", "zzz").output.split())

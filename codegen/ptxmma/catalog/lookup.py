@@ -275,6 +275,8 @@ def _families(spec: Spec, name: str | None) -> Collection[str]:
     """The family of a name, or all that begin with it and a dot: ``tcgen05``; every family for None."""
     every = dict.fromkeys(entry.family for entry in spec.instructions)
     begun = [family for family in every if name is not None and family.startswith(f"{name}.")]
+    if name not in every and (entry := next((entry for entry in spec.instructions if entry.name == name), None)) is not None:
+        raise ValueError(f"{name} is an instruction of the family {entry.family}")
     if name in every or not begun:
         one_of("family", name, every)
     return every if name is None else [name] if name in every else begun

@@ -122,9 +122,9 @@ def find(spelling: str, database: str | None) -> Instruction:
         with usage_errors():
             found = resolve(catalog_of(database), spelling)
     except UnknownInstruction as error:
-        named = is_target(catalog_of(database).database.spec, spelling)
-        elsewhere = f"`ptxmma targets {spelling}` shows that target" if named else "`ptxmma list` has them all"
-        click.echo(f"{error}{'' if error.close else f'; {elsewhere}'}", err=True)
+        if is_target(catalog_of(database).database.spec, spelling):
+            raise click.UsageError(f"{spelling} is a target: `ptxmma targets {spelling}` shows it") from None
+        click.echo(f"{error}{'' if error.close else '; `ptxmma list` has them all'}", err=True)
         if isinstance(error, AmbiguousInstruction):
             click.echo(_common_targets(error.instructions), err=True, nl=False)
         sys.exit(2)
