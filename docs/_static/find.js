@@ -100,8 +100,8 @@ const PtxmmaFind = (() => {
     const said = new Set(words.flatMap(({meanings}) => meanings.flat()));
     // A meaning counts where an entry has all of its words, the word itself and its first meaning more than the others.
     const best = (meanings, {own, others, text}) => Math.max(...meanings.map((each, place) => {
-      const least = Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)) || (text.has(stem(word)) && TEXT)));
-      return least && Math.max(least - Math.max(place - 1, 0) / 2, 0.5);
+      const weakest = Math.min(...each.map((word) => Math.max(weight(word, own, TITLE), weight(word, others, WORDS)) || (text.has(stem(word)) && TEXT)));
+      return weakest && Math.max(weakest - Math.max(place - 1, 0) / 2, 0.5);
     }));
     const ranked = known.map((entry) => ({...entry, weights: words.map(({meanings}) => best(meanings, entry))}));
     // A word that few entries have tells more than one of many.
@@ -109,8 +109,8 @@ const PtxmmaFind = (() => {
     const telling = counts.map((count) => Math.log(ranked.length / (count || 1)));
     // The name of a GPU says where, not what: only its target has it as a label, though texts may mention it.
     words.forEach((word, place) => {
-      const least = ranked.some(({weights}) => weights[place] > TEXT) ? TEXT : 0;
-      word.what = ranked.some(({address, weights}) => weights[place] > least && !address.includes("#target-"));
+      const floor = ranked.some(({weights}) => weights[place] > TEXT) ? TEXT : 0;
+      word.what = ranked.some(({address, weights}) => weights[place] > floor && !address.includes("#target-"));
     });
     const nouns = words.some(({noun, what}) => noun && what), whats = words.some(({what}) => what);
     const counted = words.map(({noun, what}) => (what || !whats) && (noun || !nouns));

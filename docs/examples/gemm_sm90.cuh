@@ -71,7 +71,7 @@ struct Arguments {
 //   Stage, bytes, depth                              their tiles in shared memory, what TMA brings there, and elements along k
 //   extra                                            what a tile costs beside its columns, in columns
 //   load_a(source, stage, row, k, full)              has TMA bring the tile of A
-//   load_b(source, stage, column, k, rank, full)     and that of B
+//   load_b(source, stage, column, k, rank, full)     the same for B
 //   a_is_there                                       whether no kernel in front writes A, so that it may be read before that has ended
 //   multiply(sums, registers, stage, row, thread, accumulate)
 //                                                    multiplies B by the rows of A from `row` on, as many as `sums` are for

@@ -114,7 +114,7 @@ def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int
     Args:
         barriers: the mbarriers of the kernel.
         used: the instruction.
-        sure: whether to count the threads that all execute it in some launch, and not all that may.
+        sure: true to count the threads that all execute it in some launch, false to count all that may.
         exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
     opcode, times = used.use.opcode, times_of(barriers, used)

@@ -177,7 +177,7 @@ def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
     mend = f"; {wrong.mend}" if wrong.mend else ""
     message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path}{mend} (PTX ISA {wrong.source})"
-    # Ends of a kernel are no copies of each other: the instruction before is the wrong one.  One end breaks a rule once.
+    # The ends of a kernel differ: the instruction before each is the wrong one.  One end breaks a rule once.
     alike = wrong.text if at.opcode != EXIT else f"the end of a thread at {place}"
     return Remark(token, "note" if wrong.advice else "warning", wrong.rule, message, alike=alike), opcode
 

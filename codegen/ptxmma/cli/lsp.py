@@ -290,7 +290,7 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
     from ptxmma.release import __version__
 
     class OneLine(logging.Formatter):
-        """Messages of one line, also about a wrong request, since the client is told; a fault of the server has its traceback."""
+        """Messages of one line, also about a wrong request, which the client learns of; a fault of the server has its traceback."""
 
         def format(self, record: logging.LogRecord) -> str:
             error = record.exc_info[1] if record.exc_info else None
