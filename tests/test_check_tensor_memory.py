@@ -92,7 +92,7 @@ def test_a_store_that_is_computed_from_all_that_was_loaded_waits(computed: tuple
     ],
 )
 def test_other_steps_are_not_missed(lines: tuple[str, ...]) -> None:
-    """Neither the commit of a product that nothing loads, nor waits for it or for stores: docs/check.rst says so."""
+    """Neither the commit of a product that nothing loads, nor waits for it or for stores: docs/check_judged.rst says so."""
     assert not rules(*lines)
 
 
