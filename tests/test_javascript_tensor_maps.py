@@ -50,13 +50,15 @@ def test_rules_are_judged_as_the_library_judges_them(tmp_path: Path) -> None:
 
 def test_dense_strides_and_errors(tmp_path: Path) -> None:
     tensor = {"type": "BFLOAT16", "shape": [64, 56, 8]}
-    fitting, dense, unknown, mode, short = _asked(
+    fitting, dense, unknown, absent, mode, short, six = _asked(
         [
             {**tensor, "box": [64, 8, 1], "swizzle": "128B"},
             {**tensor, "shape": [60, 56, 8], "box": [8, 8, 1]},
             {**tensor, "type": "BF16", "box": [64, 8, 1]},
+            {**tensor, "swizzle": "96B", "box": [64, 8, 1]},
             {**tensor, "mode": "im2col_w", "box": [64, 8, 1]},
             {**tensor, "box": [64, 8]},
+            {**tensor, "shape": [8, 8, 8, 8, 8, 8], "box": [64, 8]},
         ],
         tmp_path,
     )
@@ -64,4 +66,6 @@ def test_dense_strides_and_errors(tmp_path: Path) -> None:
     assert [(fault["argument"], fault["index"]) for fault in dense] == [("strides", 0)]  # 120 bytes; 120 * 56 are whole 16 bytes
     assert unknown.startswith("RangeError: unknown type BF16; known: UINT8,")
     assert mode == "RangeError: unknown mode im2col_w; known: tiled, im2col, im2col::w, im2col::w::128, gather4"
+    assert ". The driver makes no tensor map with the swizzle of 96 bytes" in absent
+    assert six == [{"argument": "shape", "text": "6 dimensions; a tensor map has 1 to 5"}]
     assert short == "RangeError: box has 2 entries; it takes 3"

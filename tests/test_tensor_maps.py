@@ -26,10 +26,15 @@ from ptxmma.matrices.shared_memory import CopiedTile, Ring, SharedLayout, read_o
         ({"box": (60, 128)}, r"box\[0\] = 60: .*whole 16 bytes.*nearest legal one is 56"),
         ({"shape": (4095, 4096)}, r"strides\[0\] = 8190: .*multiple of 16 bytes.*nearest legal one is 8192"),
         ({"shape": (4090, 4096), "strides": (8180,)}, r"strides\[0\] = 8180: .*nearest legal one is 8192"),  # 8176 is nearer, and too short
+        ({"swizzle": 96}, r"unknown swizzle '96B'; known: none.*The driver makes no tensor map with the swizzle of 96 bytes"),
         ({"swizzle": "48B"}, r"unknown swizzle '48B'; known: none, 32B, 64B, 128B, 128B_ATOM_32B, "),
         ({"address": 8}, r"address = 8: .*nearest legal one is 0"),
         ({"fill": "Nan"}, r"unknown fill 'Nan'"),
-        ({"box": (64,)}, r"box has 1 entries; it takes 2"),
+        ({"box": (64,)}, r"box has 1 entry; it takes 2: one for each dimension"),
+        ({"shape": (8,) * 6}, r"^shape = 8 x 8 x 8 x 8 x 8 x 8: 6 dimensions; a tensor map has 1 to 5$"),
+        ({"box": (64, 4096)}, r"box\[1\] = 4096: .*nearest legal one is 256; .*nearest legal box is 64x256"),
+        ({"shape": (1 << 33, 64), "strides": (8192,)}, r"shape\[0\] = 8589934592: .*nearest legal one is 4294967296"),
+        ({"channels": 64, "mode": "tiled"}, r"tiled has a box, and no channels"),
         ({"element": "e2m3"}, r"TMA copies e2m3 padded only"),
         ({"element": "bf16x"}, r"unknown type 'bf16x'"),
     ],
@@ -48,6 +53,8 @@ def test_errors_say_what_is_allowed(arguments: dict[str, Any], message: str) -> 
         ({"shape": (4096, 4096, 64), "box": (64, 256, 8)}, (64, 256, 7)),
         ({"shape": (64,) * 5, "box": (256,) * 5, "swizzle": "none"}, (256, 256, 3, 1, 1)),
         ({"shape": (64, 56, 56, 8), "lower": (0, 0), "upper": (0, 0), "channels": 70, "pixels": 2000}, (64, 1024)),
+        ({"box": (4096, 64)}, (64, 64)),
+        ({"box": (4096, 4096)}, (64, 256)),
         ({"box": (64, 128), "address": 8}, ()),  # the box is legal
         ({"shape": (64,) * 6, "box": (64, *(8,) * 5)}, ()),  # no box of 6 dimensions is legal
     ],
@@ -59,7 +66,8 @@ def test_the_nearest_legal_box(arguments: dict[str, Any], nearest: tuple[int, ..
         BoxGeometry(element, **given)
     assert raised.value.nearest == nearest
     if nearest:
-        assert str(raised.value).endswith(f"; the nearest legal box is {'x'.join(map(str, nearest))}")
+        extents_are = "channels and pixels are" if "pixels" in given else "box is"
+        assert str(raised.value).endswith(f"; the nearest legal {extents_are} {'x'.join(map(str, nearest))}")
         extents = dict(zip(("channels", "pixels"), nearest, strict=True)) if "pixels" in given else {"box": nearest}
         BoxGeometry(element, **given | extents)
 

@@ -55,6 +55,12 @@ export const interleaves = {
  */
 export const fills = { zero: 0, nan: 1 };
 
+/**
+ * Names of which there is no mode, and why.
+ * @type {Record<string, string>}
+ */
+const ABSENT = { "96B": "The driver makes no tensor map with the swizzle of 96 bytes: its enumeration has no name for it. The manual has it for rows of up to 96 bytes of im2col::w, in which neighbouring 16 bytes change places in every second 128 bytes; tensormap.replace.swizzle_mode sets it, as 4. It is not among the swizzles here: no text says how far apart the rows are." };
+
 /** The modes, with the most corners of a bounding box (0: a box) and the pixels of every copy (0: as given). */
 const MODES = {
   "tiled": { mostCorners: 0, count: 0 },
@@ -276,8 +282,6 @@ export function tensorMapFaults(given) {
   const rank = shape.length, bits = type.bits;
   const steps = given.elementStrides ?? shape.map(() => 1), strides = given.strides ?? dense(shape, unit * 8 || bits);
   const corners = Math.min(Math.max(rank - 2, 0), mostCorners);
-  lengths({ box: [box, mostCorners ? 0 : rank], elementStrides: [steps, rank], strides: [strides, Math.max(rank - 1, 0)] });
-  lengths({ lower: [lower, corners], upper: [upper, corners] });
   const elements = mostCorners ? channels * pixels : box.reduce((all, size, i) => all * (steps[i] > 0 ? Math.floor(size / steps[i]) : 0), 1);
   const whole = {
     rank, bits, unit, channels, pixels, fill, padded: Number(type.padded), float: Number(type.float), swizzle: swizzle.value, span: swizzle.span,
@@ -290,12 +294,17 @@ export function tensorMapFaults(given) {
     stride: strides.map((stride, i) => ({ i, stride })),
     pixel: lower.map((low, i) => ({ i, shape: shape[i + Number(unit === 0)], lower: low, upper: upper[i] })),
   };
-  return RULES.filter(([, , modes]) => modes.includes(mode)).flatMap(([argument, each, , broken, text]) =>
+  const judged = RULES.filter(([, , modes]) => modes.includes(mode)).flatMap(([argument, each, , broken, text]) =>
     places[each]
       .map((own) => ({ ...whole, ...own }))
       .filter(broken)
       .map((numbers) => ({ argument, ...(each && { index: numbers.i }), text: text(numbers) })),
   );
+  const ranks = judged.filter(({ argument, index }) => argument === "shape" && index === undefined);
+  if (ranks.length) return ranks; // all lists are as long as the shape
+  lengths({ box: [box, mostCorners ? 0 : rank], elementStrides: [steps, rank], strides: [strides, Math.max(rank - 1, 0)] });
+  lengths({ lower: [lower, corners], upper: [upper, corners] });
+  return judged;
 }
 
 /**
@@ -306,7 +315,8 @@ export function tensorMapFaults(given) {
  * @returns {T}
  */
 function named(table, what, name) {
-  if (!Object.hasOwn(table, name)) throw new RangeError(`unknown ${what} ${name}; known: ${Object.keys(table).join(", ")}`);
+  const why = Object.hasOwn(ABSENT, name) ? `. ${ABSENT[name]}` : "";
+  if (!Object.hasOwn(table, name)) throw new RangeError(`unknown ${what} ${name}; known: ${Object.keys(table).join(", ")}${why}`);
   return table[name];
 }
 

@@ -388,6 +388,8 @@ class _TensorMap(TypedDict):
     size: int
     rows: RowsRecord
     alignments: dict[str, int]
+    targets: dict[str, list[str]]
+    notes: list[str]
     call: str
     readers: list[Reader]
 

@@ -72,7 +72,7 @@ def _modes(table: str) -> Callable[[click.Context, click.Parameter, str], list[s
     "--mode",
     metavar="NAME",
     shell_complete=_modes("modes"),
-    help="tiled, im2col (both by default as they are described), im2col::w, im2col::w::128, gather4: four rows.",
+    help="tiled, im2col (both by default as they are described), im2col::w, im2col::w::128, gather4: four rows; names of PTX, too.",
 )
 @click.option("--destination", type=integer, default=0, show_default=True, metavar="ADDRESS", help="Shared address of the box.")
 @click.option("--at", type=numbers, metavar="COORDINATES", help="Coordinates that the instruction gives.")
@@ -151,7 +151,7 @@ def _place(box: BoxGeometry, destination: int, point: tuple[int, ...] | None) ->
     if point is None:
         return {}
     if len(point) != len(box.axes):
-        raise click.UsageError(f"--element has {len(point)} numbers; this box has {', '.join(box.axes)}")
+        raise click.UsageError(f"--element takes a number for each of {', '.join(box.axes)}; {len(point)} given")
     numbers = dict(zip(box.axes, point, strict=True))
     address, bit = box.locate(destination, **numbers)
     return {**numbers, "address": address} | ({"bit": bit} if bit else {})
@@ -186,6 +186,8 @@ def _answer(box: BoxGeometry, reading: list[Reader], database: str | None) -> di
         "size": box.size,
         "rows": box.rows._asdict(),
         "alignments": box.alignments,
+        "targets": box.targets,
+        "notes": [f"{note.text} ({note.source})" for note in box.notes],
         "call": box.call(),
         "readers": [
             {
@@ -218,7 +220,6 @@ def _print(answer: dict[str, Any]) -> None:
             "bytes": [
                 f"{answer['transaction_bytes']} count on the mbarrier",
                 f"{answer['size']} of shared memory: {rows['number']} rows of {rows['length']} elements, a row each {rows['pitch']} bytes",
-                *(["the halo's pixels are among both: the manual says that they are loaded"] if answer.get("halo") else []),
             ],
             "multiples": [
                 f"{aligned_to['destination']} bytes: the address in shared memory",
@@ -227,6 +228,10 @@ def _print(answer: dict[str, Any]) -> None:
                 *([f"{aligned_to['at']} elements: the first coordinate"] if aligned_to["at"] > 1 else []),
             ],
             "element": [f"{name} {_product(value) if isinstance(value, tuple) else value}" for name, value in place.items()],
+            "targets": [
+                f"{name}: {', '.join(targets)}, and targets that include one of them" for name, targets in answer["targets"].items()
+            ],
+            "notes": answer["notes"],
             "descriptors that read it": aligned(reading) if reading else [unread],
             "call": answer["call"].split("\n"),
         }

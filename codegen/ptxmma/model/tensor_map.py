@@ -21,7 +21,6 @@ from ptxmma.model.fields import (
     VersionText,
     like,
 )
-from ptxmma.model.instruction import Statement
 from ptxmma.model.memory import SwizzleName
 
 #: A name of the driver's enumerations.
@@ -32,6 +31,7 @@ class TensorMapMode(Entry, frozen=True, kw_only=True):
     """A kind of tensor map: how its copies walk through the tensor."""
 
     name: Token  # "tiled", "im2col::w"
+    names: tuple[Token, ...] = ()  # other names, as PTX has them: "tile::scatter4"
     title: Text
     like: str = ""  # the mode whose rules hold, too
     corners: Natural = 0  # most dimensions of pixels in which a bounding box has corners: of W, H, D; 0: copies have boxes, not pixels
@@ -126,6 +126,15 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
     source: Source
 
 
+class TensorMapNote(Entry, frozen=True, kw_only=True):
+    """A fact in words."""
+
+    text: Text
+    modes: tuple[Token, ...] = ()  # whose copies it is about; none: every mode
+    absent: Annotated[str, like(r"^[0-9A-Z_]*$", "a name that no table has, e.g. 96B")] = ""  # the note says why there is no such mode
+    source: Source
+
+
 class TensorMaps(Entry, frozen=True, kw_only=True):
     """Everything about tensor maps."""
 
@@ -136,5 +145,5 @@ class TensorMaps(Entry, frozen=True, kw_only=True):
     fills: Annotated[tuple[Fill, ...], SOME]
     limits: BoxLimits
     rules: tuple[TensorMapRule, ...] = ()
-    notes: tuple[Statement, ...] = ()
+    notes: tuple[TensorMapNote, ...] = ()
     source: Source

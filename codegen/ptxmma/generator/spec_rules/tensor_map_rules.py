@@ -21,6 +21,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     modes = [mode.name for mode in maps.modes]
     for index, mode in enumerate(maps.modes):
         yield from context.known("mode", [mode.like] if mode.like else [], modes, "tensor_maps", "modes", index, "like")
+    for index, note in enumerate(maps.notes):
+        yield from context.known("mode", note.modes, modes, "tensor_maps", "notes", index, "modes")
     for index, rule in enumerate(maps.rules):
         place = ("tensor_maps", "rules", index)
         yield from context.known("mode", rule.modes, modes, *place, "modes")

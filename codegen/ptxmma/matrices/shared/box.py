@@ -25,6 +25,16 @@ from ptxmma.model.digit_map import Digit, DigitMap
 _UNIT = 128
 #: Arguments of a tensor map about which a store has rules of its own.
 _STORED = ("mode", "padded", "swizzle", "lower", "upper", "halo")
+#: The meaning of the numbers of each list.
+_COUNTED = {
+    "strides": "one for each dimension but the innermost",
+    "element_strides": "one for each dimension",
+    "box": "one for each dimension, or none with im2col, which has channels and pixels instead",
+    "lower": "one along each of W, H, D with im2col, along W with im2col::w",
+    "upper": "one along each of W, H, D with im2col, along W with im2col::w",
+    "at": "one for each dimension; with gather4 one along dimension 0, then one for each row",
+    "offsets": "one along each of W, H, D with im2col, along W with im2col::w",
+}
 #: Bits of the numbers that give a corner of the bounding box: all of its dimensions share them.
 CORNER_BITS = 16
 
@@ -77,7 +87,15 @@ class BoxGeometry:
         address: the tensor's address in global memory, or an address that is aligned as it is.
         transaction_bytes: bytes that a copy counts on its mbarrier.
         size: bytes of shared memory in which the box lies.
+        notes: statements about copies of this mode.
+        targets: the names among its type and its swizzle that not every target with TMA has, each with the targets that have it.
     """
+
+    strides: tuple[int, ...] = ()
+    element_strides: tuple[int, ...] = ()
+    box: tuple[int, ...] = ()
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -115,17 +133,21 @@ class BoxGeometry:
         self._database = database
         spec, maps = catalog(database).database.spec, tensor_maps_of(database)
         self._maps = maps
-        self.mode = mode or ("im2col" if channels or pixels or lower or upper else "tiled")
+        mode = mode or ("im2col" if channels or pixels or lower or upper else "tiled")
+        self.mode = next((each.name for each in maps.modes if mode in each.names), mode)
         one_of("mode", self.mode, [each.name for each in maps.modes])
         self._mode = next(each for each in maps.modes if each.name == self.mode)
         self.element, self._type = _typed(spec, maps, element, padded=padded)
         self.data_type, self.padded = self._type.name, bool(self._type.group)
         swizzle, interleave = swizzle_named(swizzle), swizzle_named(interleave)
+        fill = next((each.name for each in maps.fills if each.cuda == fill), fill)
         for what, name, known in (
             ("swizzle", swizzle, maps.swizzles),
             ("interleave", interleave, maps.interleaves),
             ("fill", fill, maps.fills),
         ):
+            if note := next((each.text for each in maps.notes if each.absent == name), None):
+                raise ValueError(f"unknown {what} {name!r}; known: {', '.join(each.name for each in known)}. {note}")
             one_of(what, name, [each.name for each in known])
         self.swizzle, self.interleave, self.fill = swizzle, interleave, fill
         self._swizzle = next(each for each in maps.swizzles if each.name == swizzle)
@@ -134,15 +156,17 @@ class BoxGeometry:
         self._span, self._moved, self._cuda_swizzle = _pattern(memory_of(database), self._swizzle)
         self.shape = _numbers("shape", shape)
         rank = len(self.shape)
-        self.strides = self._dense() if strides is None else _numbers("strides", strides, max(rank - 1, 0))
+        self.channels, self.pixels = integer("channels", channels), self._mode.pixels or integer("pixels", pixels)
+        self.halo, self.address = integer("halo", halo), integer("address", address)
+        if wrong := [each for each in self.broken("shape") if each.entry is None]:  # first: all lists are as long as the shape
+            raise IllegalBoxError(wrong)
+        self.strides = self._dense() if strides is None else _numbers("strides", strides, rank - 1)
         self.element_strides = (1,) * rank if element_strides is None else _numbers("element_strides", element_strides, rank)
         self.box = _numbers("box", box, 0 if self.of_pixels else rank)
         corners = min(max(rank - 2, 0), self._mode.corners)
-        if self.of_pixels and not corners:  # too few dimensions, of which a rule tells
-            lower = upper = ()
         self.lower, self.upper = _numbers("lower", lower, corners), _numbers("upper", upper, corners)
-        self.channels, self.pixels = integer("channels", channels), self._mode.pixels or integer("pixels", pixels)
-        self.halo, self.address = integer("halo", halo), integer("address", address)
+        if not self.of_pixels and (channels or pixels):
+            raise ValueError(f"{self.mode} has a box, and no channels and pixels, which im2col has")
         self._obey(
             "shape", "interleave", "address", "strides", "box", "element_strides", "swizzle", "fill",
             "channels", "pixels", "lower", "upper", "halo",
@@ -151,6 +175,8 @@ class BoxGeometry:
         whole = lines * self._pitch // 8
         self.size = whole if not self._span else -(-whole // self._span) * self._span
         self.transaction_bytes = lines * self.counts[0] * (self._unit * 8 or self._type.bits) // 8
+        self.notes = tuple(note for note in maps.notes if self.mode in note.modes)
+        self.targets = {entry.name: entry.targets for entry in (self._type, self._swizzle) if entry.targets}
 
     def __repr__(self) -> str:
         extents = f"{self.channels} channels of {self.pixels} pixels" if self.of_pixels else " x ".join(map(str, self.box))
@@ -163,7 +189,7 @@ class BoxGeometry:
 
     def _dense(self) -> tuple[int, ...]:
         """The strides of a tensor without gaps."""
-        line = self.shape[0] * (self._unit * 8 or self._type.bits) // 8 if self.shape else 0
+        line = self.shape[0] * (self._unit * 8 or self._type.bits) // 8
         return tuple(line * math.prod(self.shape[1:i]) for i in range(1, len(self.shape)))
 
     # --- rules --------------------------------------------------------------------------------------------------------------
@@ -188,14 +214,13 @@ class BoxGeometry:
             "pixel": {**pixels, "at": [at[dim] for dim in dims] if at else (), "offset": offsets},
         }
         shown = {"mode": self.mode, "swizzle": self.swizzle, "interleave": self.interleave, "fill": self.fill}
-        shown |= {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
+        shown |= {"padded": str(self.padded)} | {name: " x ".join(map(str, getattr(self, name))) for name in ("shape", "box")}
         rules = [rule for rule in self._maps.rules if not rule.modes or {self.mode, self._mode.like} & {*rule.modes}]
         return broken(rules, arguments, facts | instead, lists, shown)
 
     def _obey(self, *arguments: str, at: Sequence[int] = (), offsets: Sequence[int] = (), **instead: int) -> None:
         if found := self.broken(*arguments, at=at, offsets=offsets, **instead):
-            places = {each.place for each in found}  # with "shape" itself, no box of as many dimensions is legal
-            judged = "shape" not in places and not {each.rule.argument for each in found}.isdisjoint(self._extents)
+            judged = not {each.rule.argument for each in found}.isdisjoint(self._extents)
             raise IllegalBoxError(found, self._nearest() if judged else ())
 
     @property
@@ -533,7 +558,8 @@ def _numbers(name: str, values: Sequence[int], length: int | None = None) -> tup
     """Integers, checked; as many as ``length`` says."""
     numbers = tuple(integer(f"{name}[{index}]", value) for index, value in enumerate(values))
     if length is not None and len(numbers) != length:
-        raise ValueError(f"{name} has {len(numbers)} entries; it takes {length}")
+        entries = "1 entry" if len(numbers) == 1 else f"{len(numbers)} entries"
+        raise ValueError(f"{name} has {entries}; it takes {length}: {_COUNTED[name]}")
     return numbers
 
 
@@ -553,7 +579,7 @@ def _typed(spec: Spec, maps: TensorMaps, given: ElementType | str, *, padded: bo
     for each in fitting:
         if bool(each.group) == padded:
             return element, each
-    state = "without padding only" if padded else "padded only: padded=True"
+    state = "without padding only: leave out padded=True" if padded else "padded only: padded=True"
     raise ValueError(f"TMA copies {element.name} {state}")
 
 

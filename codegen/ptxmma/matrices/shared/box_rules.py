@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+import ast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ptxmma.model import TensorMapRule, formula
 
@@ -39,7 +40,7 @@ NAMES = {
 POSITIVE = ("bits", "largest_box", "padded_box", "alignment")
 #: The name in rules of one entry of an argument that is a list.
 _ONE = {"strides": "stride", "element_strides": "step", "offsets": "offset"}
-#: Values farther away than the largest extent of a box are not offered.
+#: A nearest value is sought so far from the present one, and then from the bounds of the rules.
 _FAR = 1024
 
 
@@ -60,13 +61,16 @@ class Broken(NamedTuple):
     value: int | str
     text: str
     fits: Callable[[int], bool] | None  # whether a value in this one's place breaks no rule of the argument; None for a whole list
+    bounds: Collection[int] = ()  # with which the rules compare a value here
 
     @property
     def nearest(self) -> int | None:
         """The nearest value in this place that breaks no rule of the argument; None where there is none."""
         if self.fits is None or not isinstance(self.value, int):
             return None
-        near = (self.value + sign * distance for distance in range(1, _FAR + 1) for sign in (-1, 1))
+        value = self.value
+        starts = (value, *sorted(self.bounds, key=lambda bound: abs(bound - value)))
+        near = (start + sign * distance for start in starts for distance in range(_FAR + 1) for sign in (-1, 1))
         return next(filter(self.fits, near), None)
 
     def __str__(self) -> str:
@@ -98,8 +102,10 @@ class IllegalBoxError(ValueError):
         for each in self.broken:
             of_place.setdefault(each.place, []).append(each)
         text = "; ".join(map(_sentence, of_place.values()))
-        alone = len(self.broken) == 1 and self.broken[0].nearest is not None
-        return text if alone or not self.nearest else f"{text}; the nearest legal box is {'x'.join(map(str, self.nearest))}"
+        if not self.nearest or (len(of_place) == 1 and self.broken[0].nearest is not None):
+            return text
+        extents = "channels and pixels are" if {"channels", "pixels"} & of_place.keys() else "box is"
+        return f"{text}; the nearest legal {extents} {'x'.join(map(str, self.nearest))}"
 
 
 def broken(
@@ -154,7 +160,15 @@ def _explained(
     def fits(value: int) -> bool:
         return (value > names[name] or not longer) and all(_holds(each, {**names, name: value}) for each in about)
 
-    return Broken(rule, index, place, names[name], text, fits)
+    return Broken(rule, index, place, names[name], text, fits, _bounds(about, name, names))
+
+
+def _bounds(rules: Sequence[TensorMapRule], name: str, names: Mapping[str, int]) -> set[int]:
+    """The values of the terms without this name that rules compare with others."""
+    compared = (node for rule in rules for node in ast.walk(formula.parse(rule.need)) if isinstance(node, ast.Compare))
+    terms = (term for node in compared for term in (node.left, *node.comparators))
+    bounds: Iterator[Any] = (formula.evaluate(term, names) for term in terms if name not in formula.names(term))
+    return {int(bound) for bound in bounds}
 
 
 def _holds(rule: TensorMapRule, names: Mapping[str, int]) -> bool:

@@ -72,6 +72,7 @@ def tensor_maps(catalog: Catalog, maps: TensorMaps) -> tuple[str, str]:
         spans=spans(catalog.database),
         interleaves=maps.interleaves,
         fills=maps.fills,
+        absent=[note for note in maps.notes if note.absent],
         rules=rules,
         corner=CORNER_BITS,
     )
