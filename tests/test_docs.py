@@ -227,6 +227,13 @@ def test_measured_fragments_are_made_of_those_of_mma(catalog: Catalog, operands:
     assert related
 
 
+def test_examples_accumulate_in_f32_where_they_can(outputs: dict[str, str]) -> None:
+    shown = [line for text in outputs.values() for line in re.findall(r"using (?:Multiply|Product) = (.*f16.*);", text)]
+    assert any("tcgen05" in line for line in shown)
+    assert any("wmma_mma" in line for line in shown)
+    assert [line for line in shown if "ptxmma::f32" not in line] == []
+
+
 def test_layouts_with_one_map_share_one_picture(outputs: dict[str, str]) -> None:
     pictures = Counter(text for path, text in outputs.items() if path.endswith(".svg"))
     assert not [text[:300] for text, count in pictures.items() if count > 1]

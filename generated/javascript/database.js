@@ -7692,8 +7692,8 @@ export const database = {
  ],
  "products": {
   "types": [
-   {"of":"kind=kind::f16","dtype":["f16"],"atype":["f16"],"btype":["f16"]},
    {"of":"kind=kind::f16","dtype":["f32"],"atype":["f16","bf16"],"btype":["f16","bf16"]},
+   {"of":"kind=kind::f16","dtype":["f16"],"atype":["f16"],"btype":["f16"]},
    {"of":"kind=kind::tf32","dtype":["f32"],"atype":["tf32"],"btype":["tf32"]},
    {"of":"kind=kind::f8f6f4","dtype":["f32","f16"],"atype":["e4m3","e5m2","e2m3","e3m2","e2m1"],"btype":["e4m3","e5m2","e2m3","e3m2","e2m1"]},
    {"of":"kind=kind::mxf8f6f4","dtype":["f32"],"atype":["e4m3","e5m2","e2m3","e3m2","e2m1"],"btype":["e4m3","e5m2","e2m3","e3m2","e2m1"]},

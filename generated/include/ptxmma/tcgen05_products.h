@@ -93,9 +93,9 @@ PTXMMA_CONSTEXPR_FN uint32_t ptxmma_tcgen05_product_k(ptxmma_tcgen05_product p) 
 PTXMMA_CONSTEXPR_FN int ptxmma_tcgen05_types_are_legal(ptxmma_tcgen05_product p) {
   return
          ((p.kind == PTXMMA_TCGEN05_KIND_F16) &&
-          ((p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_F16) && (p.btype == PTXMMA_TYPE_F16))) ||
-         ((p.kind == PTXMMA_TCGEN05_KIND_F16) &&
           ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_F16 || p.atype == PTXMMA_TYPE_BF16) && (p.btype == PTXMMA_TYPE_F16 || p.btype == PTXMMA_TYPE_BF16))) ||
+         ((p.kind == PTXMMA_TCGEN05_KIND_F16) &&
+          ((p.dtype == PTXMMA_TYPE_F16) && (p.atype == PTXMMA_TYPE_F16) && (p.btype == PTXMMA_TYPE_F16))) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_TF32) &&
           ((p.dtype == PTXMMA_TYPE_F32) && (p.atype == PTXMMA_TYPE_TF32) && (p.btype == PTXMMA_TYPE_TF32))) ||
          ((p.kind == PTXMMA_TCGEN05_KIND_F8F6F4) &&

@@ -5,7 +5,7 @@
 // All is worked out at compile time by <ptxmma/tcgen05_products.h>, which has the rules.  C++14.  The headers of their calls are beside
 // this one: <ptxmma/cuda/tcgen05_mma_product.cuh> for tcgen05.mma.
 //
-//   using Multiply = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f16, ptxmma::f16, ptxmma::f16>;
+//   using Multiply = ptxmma::tcgen05_mma<ptxmma::shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, ptxmma::f32, ptxmma::f16, ptxmma::f16>;
 //   using A = Multiply::a_tile<PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_128B, 128, 64>;  // rows, depth
 //   const auto a = A::descriptor(address_of_a);
 //   Multiply::call(d, A::advance(a, step), B::advance(b, step), accumulate);       // step: 0 to A::steps - 1
@@ -138,7 +138,7 @@ struct tcgen05_product
                                detail::type_of<D>::value, detail::type_of<A>::value, detail::type_of<B>::value, detail::type_of<Scale>::value, major_a, major_b});
   }
   static constexpr ptxmma_tcgen05_product p = value(PTXMMA_MAJORNESS_K, PTXMMA_MAJORNESS_K);  // with K-major matrices
-  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16), "ptxmma: types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16");
+  static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F16), "ptxmma: types of this kind: D f32, A f16 or bf16, B f16 or bf16; or D f16, A f16, B f16");
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_TF32), "ptxmma: types of this kind: D f32, A tf32, B tf32");
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_F8F6F4), "ptxmma: types of this kind: D f32 or f16, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");
   static_assert(ptxmma_tcgen05_types_are_legal(p) || !(p.kind == PTXMMA_TCGEN05_KIND_MXF8F6F4), "ptxmma: types of this kind: D f32, A e4m3 or e5m2 or e2m3 or e3m2 or e2m1, B e4m3 or e5m2 or e2m3 or e3m2 or e2m1");

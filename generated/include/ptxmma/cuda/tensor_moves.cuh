@@ -20,12 +20,12 @@ namespace detail {
 template <class Element>
 struct accumulator_register;
 template <>
-struct accumulator_register<f16> {
-  using type = uint32_t;
-};
-template <>
 struct accumulator_register<f32> {
   using type = float;
+};
+template <>
+struct accumulator_register<f16> {
+  using type = uint32_t;
 };
 template <>
 struct accumulator_register<s32> {

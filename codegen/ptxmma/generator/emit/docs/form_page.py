@@ -68,10 +68,11 @@ def page(
     spec = catalog.database.spec
     entries = group.entries()
     forms = {name: rows(spec, entry, variants) for name, (entry, variants) in entries.items()}
-    first = {name: instruction_tables.representatives(variants) for name, (_, variants) in entries.items()}
+    shown = chosen(group.own)
+    # The variant of the examples comes first among the pictures, too.
+    first = {name: instruction_tables.representatives(sorted(own, key=lambda each: each != shown)) for name, (_, own) in entries.items()}
     uses = [use for name, (entry, _) in entries.items() for use in layout_sections.uses(spec, gallery, group.label, entry, first[name])]
     sections = layout_sections.sections(spec, evidence.of(catalog.database), relations, uses)
-    shown = chosen(group.own)
     sets, loaded = [entry for entry, _ in entries.values()], tensor_page.loaded(catalog, shown)
     memory = _memory(spec, group)
     alone, placed_here = form_groups.alone(group, every), [use for use in placed if use.instruction in entries]
@@ -289,8 +290,9 @@ class Examples(NamedTuple):
 
 
 def chosen(instructions: tuple[Instruction, ...]) -> Instruction:
-    """The variant that examples show: documented, and with the widest result; of many sizes the first."""
-    return max(instructions, key=lambda instruction: (instruction.documented, _result_bits(instruction)))
+    """The variant that examples show: one that the spec's preferences put first, with the widest result; of many sizes the first."""
+    left, _ = preferred(instructions[0].database.spec, [Match(instruction) for instruction in instructions])
+    return max((match.instruction for match in left), key=_result_bits)
 
 
 def _result_bits(instruction: Instruction) -> int:
