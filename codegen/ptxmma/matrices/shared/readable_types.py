@@ -79,7 +79,7 @@ def element_of(
         elsewhere = [entry.family for entry in memory_of(database).majorness if entry.majorness == majorness and name in entry.elements]
         if elsewhere and not others:
             also = f"; {' and '.join(dict.fromkeys(elsewhere))} can read {name}"
-        raise ValueError(f"{family} cannot read {name} {majorness}-major{hint}; it reads {', '.join(types) or 'no type with this swizzle'}{also}")
+        raise ValueError(f"{family} cannot read {name} {majorness}-major{hint}; it reads {', '.join(types) or 'no type so'}{also}")
     raise ValueError(f"unknown element type {given!r}; known for {majorness}-major, named as in PTX: {', '.join(types)}")
 
 
