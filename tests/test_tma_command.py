@@ -229,3 +229,7 @@ def test_a_store_takes_less() -> None:
 def test_errors_name_options(arguments: tuple[str, ...], message: str) -> None:
     given = {"--shape": "4096x4096", "--type": "bf16", "--swizzle": "128"} | dict(zip(arguments[::2], arguments[1::2], strict=True))
     assert message in ask(*(word for pair in given.items() for word in pair), code=2)
+
+
+def test_bytes_of_a_ring_are_no_product() -> None:
+    assert "'2x16384' has an x; write a number for each copy" in commands.ask("ring", "--stages", "4", "--bytes", "2x16384", code=2)

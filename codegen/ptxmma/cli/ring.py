@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 _TURNS = 3
 
 
+def _counts(value: object) -> tuple[int, ...]:
+    """The type of an option that takes a number for each copy."""
+    if "x" in (text := str(value)):  # which joins sizes elsewhere: 2x16384 is neither their product nor their sum
+        raise click.BadParameter(f"{text!r} has an x; write a number for each copy, with commas between them: 16384,22528")
+    return numbers(text)
+
+
 @click.command("ring", cls=Command)
 @click.option("--stages", type=integer, required=True, metavar="NUMBER", help="Stages of shared memory, filled and read in turn.")
-@click.option("--bytes", "copies", type=numbers, metavar="BYTES", help="Bytes that each copy into a stage counts: 16384,22528.")
+@click.option("--bytes", "copies", type=_counts, metavar="BYTES", help="Bytes that each copy into a stage counts: 16384,22528.")
 @click.option("--round", "number", type=integer, metavar="NUMBER", help="Only this use of the ring, counted from 0 on.")
 @json_option
 @database_option
