@@ -5,6 +5,7 @@ The wrappers of a family with one requirement share a guard, and their text does
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cuda_calls import Kernels, Nvcc, calls, instructions_in
+from cuda_calls import Call, Kernels, Nvcc, calls, instructions_in
 from ptxmma import paths
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.variants import recased
@@ -65,6 +66,31 @@ def test_every_wrapper_makes_its_canonical_instruction(
     assert instructions_in(ptx, (instruction.canonical for instruction in catalog.all())) == kernels.expected
 
 
+@pytest.mark.parametrize("target", [name for name in _targets() if name[-1] == "a"])
+def test_wrappers_compile_for_the_chip_without_its_features(compiler: Nvcc, catalog: Catalog, target: str, tmp_path: Path) -> None:
+    """One of each requirement, with each hint: in the pass for compute_90 that ``nvcc -arch=sm_90a`` makes, too, it ends the kernel."""
+    kernels, seen = Kernels("ptxmma/ptxmma.cuh"), set()
+    for instruction in catalog.all():
+        for each in (instruction, *instruction.hinted()):
+            accepted = each.accepted_by()
+            requirement = (each.family, *accepted.items(), *each.hints)
+            if accepted.get(target, "99.0") <= compiler.ptx and requirement not in seen:
+                seen.add(requirement)
+                for call in calls(catalog, instruction, target):
+                    kernels.add(_tagged(each, call), each.canonical)
+    ptx = compiler.ptx_of(kernels.source, target.rstrip("a"), tmp_path)
+    _, *parts = re.split(r"\.entry (\w+)\(", ptx)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        [canonical] = kernels.expected[name]
+        assert (canonical in body) != ("detail6absent" in body.split("ret;")[0]), canonical
+
+
+def _tagged(instruction: Instruction, call: Call) -> str:
+    """A call with the tags of an instruction's hints."""
+    tags = [recased(instruction.hints.get(hint.name, "no_hint")) for hint, _ in instruction.possible_hints()]
+    return call._replace(immediates=[*call.immediates, *(f"ptxmma::{tag}" for tag in tags)]).of(f"ptxmma::{instruction.identifier}")
+
+
 def test_a_tag_adds_its_hint(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -> None:
     """Every combination of the hints of an instruction, for one instruction of each kind."""
     if compiler.ptx < "9.0":
@@ -74,10 +100,7 @@ def test_a_tag_adds_its_hint(compiler: Nvcc, catalog: Catalog, tmp_path: Path) -
         instruction = catalog.of(entry.name)[0]
         for each in instruction.hinted():
             if each.accepted_by().get("sm_100a", "99.0") <= compiler.ptx:
-                tags = [recased(each.hints.get(hint.name, "no_hint")) for hint, _ in instruction.possible_hints()]
-                call = next(calls(catalog, instruction))
-                immediates = [*call.immediates, *(f"ptxmma::{tag}" for tag in tags)]
-                kernels.add(call._replace(immediates=immediates).of(f"ptxmma::{each.identifier}"), each.canonical)
+                kernels.add(_tagged(each, next(calls(catalog, instruction))), each.canonical)
     assert len(kernels.expected) > 30
     spellings = [spelling for each in kernels.expected.values() for spelling in each]
     assert instructions_in(compiler.ptx_of(kernels.source, "sm_100a", tmp_path), spellings) == kernels.expected

@@ -229,9 +229,19 @@ def _run(ptx: str, of: _Type, schedule: Schedule, pairs: int = 1, rows: int = 26
 @pytest.fixture(scope="module")
 def ptx(compiler: Nvcc, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The PTX that nvcc makes of the program."""
-    folder = tmp_path_factory.mktemp("gemm_sm100_ptx")
+    return _ptx(compiler, "sm_100a", tmp_path_factory.mktemp("gemm_sm100_ptx"))
+
+
+def _ptx(compiler: Nvcc, target: str, folder: Path) -> str:
     _copy_headers(folder)
-    return compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), "sm_100a", folder)
+    return compiler.ptx_of((_EXAMPLES / "gemm_sm100.cu").read_text(encoding="utf-8"), target, folder)
+
+
+def test_the_program_compiles_for_the_chip_without_its_features(compiler: Nvcc, tmp_path: Path) -> None:
+    """``nvcc -arch=sm_100a`` makes a pass for compute_100, too: there each kernel ends with a message."""
+    ptx = _ptx(compiler, "sm_100", tmp_path)
+    assert "trap;" in ptx
+    assert not re.search(r"tcgen05\.|\.cta_group", ptx)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,28 @@ def test_copies_ahead_of_the_reads(compiler: Nvcc, root: Path, tmp_path: Path) -
     assert not _rules(compiler, _example(root, "copy_pipeline.cuh") + _COPIES, tmp_path)
 
 
+def test_a_tile_takes_a_matrix_of_its_elements(compiler: Nvcc, tmp_path: Path) -> None:
+    """Or of bits of their size; the types of other libraries are not known here."""
+    source = """#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#include <ptxmma/cuda/copy_pipeline.cuh>
+struct bits16 { unsigned short bits; };  // of another library
+template <class Element, class Object>
+__device__ const char* first(const Object* matrix) {
+  return ptxmma::tile_copies<ptxmma::shared_tile<Element, PTXMMA_MAJORNESS_K, PTXMMA_SWIZZLE_64B, 128, 64>, 128>::first(matrix, 64, 0);
+}
+using namespace ptxmma;
+__global__ void kernel(const void** to, const __nv_bfloat16* a, const bits16* b, const float* c, const uint16_t* d, const uint8_t* e) {
+  to[0] = first<bf16>(a), to[1] = first<bf16>(b), to[2] = first<tf32>(c);
+  to[3] = first<bf16>(d), to[4] = first<b16>(a), to[5] = first<e4m3>(e);
+}
+"""
+    compiler.ptx_of(source, "sm_80", tmp_path)
+    for right, wrong in (("<bf16>(a)", "<f16>(a)"), ("<tf32>(c)", "<s32>(c)"), ("<bf16>(d)", "<tf32>(d)")):
+        said = compiler.refuse(source.replace(right, wrong), "-arch=sm_80", "-c", folder=tmp_path)
+        assert said.count("ptxmma: the matrix has other elements than the tile") == 1
+
+
 def test_a_ring_that_tma_fills(compiler: Nvcc, root: Path, tmp_path: Path) -> None:
     source = _MAP + _example(root, "stage_ring.cuh") + _RING
     assert not _rules(compiler, source, tmp_path)

@@ -286,8 +286,9 @@ def test_products_as_types_agree_with_the_library(front: str, cxx: str, tmp_path
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize(("target", "fits"), [("103a", True), ("103f", False)])
+@pytest.mark.parametrize(("target", "fits"), [("103a", True), ("103", True), ("103f", False), ("100a", False)])
 def test_descriptors_with_two_addresses_are_for_targets_that_have_them(target: str, fits: bool, compiler: Nvcc, tmp_path: Path) -> None:
+    """``nvcc -arch=sm_103a`` makes a pass for compute_103, too."""
     source = """#include <ptxmma/cuda/tcgen05_product.cuh>
 using namespace ptxmma;
 using P = tcgen05_mma<shape<128, 64, 96>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>;

@@ -39,7 +39,7 @@ NAMES = {
 #: The numbers that are never 0, so that rules may divide by them.
 POSITIVE = ("bits", "largest_box", "padded_box", "alignment")
 #: The name in rules of one entry of an argument that is a list.
-_ONE = {"strides": "stride", "element_strides": "step", "offsets": "offset"}
+ONE = {"strides": "stride", "element_strides": "step", "offsets": "offset"}
 #: A nearest value is sought so far from the present one, and then from the bounds of the rules.
 _FAR = 1024
 
@@ -153,7 +153,7 @@ def _explained(
     text = rule.text.format_map(names)
     if index is None and rule.argument in shown:
         return Broken(rule, None, rule.argument, shown[rule.argument], text, None)
-    name = rule.argument if index is None else _ONE.get(rule.argument, rule.argument)
+    name = rule.argument if index is None else ONE.get(rule.argument, rule.argument)
     place = rule.argument if index is None else f"{rule.argument}[{index}]"
     longer = name == "stride"  # with a shorter one, rows would overlap
 

@@ -82,6 +82,7 @@
 #define PTXMMA_SM_70_PTX_6_0 0
 #define PTXMMA_SM_70_PTX_6_3 0
 #define PTXMMA_SM_70_PTX_6_4 0
+#define PTXMMA_SM_70_PTX_7_4 0
 #define PTXMMA_SM_70_PTX_7_5 0
 #define PTXMMA_SM_70_PTX_7_8 0
 #define PTXMMA_SM_72_PTX_6_3 0
@@ -148,6 +149,7 @@
 #define PTXMMA_SM_70_PTX_6_0_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_NO_DEVICE
+#define PTXMMA_SM_70_PTX_7_4_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_7_5_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_70_PTX_7_8_ABSENT PTXMMA_NO_DEVICE
 #define PTXMMA_SM_72_PTX_6_3_ABSENT PTXMMA_NO_DEVICE
@@ -541,6 +543,16 @@
 #else
 #define PTXMMA_SM_70_PTX_6_4 0
 #define PTXMMA_SM_70_PTX_6_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
+#endif
+
+#if !(PTXMMA_TOOLKIT >= 1104)
+#define PTXMMA_SM_70_PTX_7_4 0
+#define PTXMMA_SM_70_PTX_7_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs PTX ISA 7.4: compile with CUDA 11.4 or newer")
+#elif PTXMMA_PASS >= 700
+#define PTXMMA_SM_70_PTX_7_4 1
+#else
+#define PTXMMA_SM_70_PTX_7_4 0
+#define PTXMMA_SM_70_PTX_7_4_ABSENT PTXMMA_REFUSE("ptxmma: this instruction needs sm_70 or newer: compile with -arch=sm_70 or newer")
 #endif
 
 #if !(PTXMMA_TOOLKIT >= 1105)

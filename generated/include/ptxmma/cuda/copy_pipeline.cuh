@@ -29,7 +29,29 @@
 #include "../cp_async.cuh"
 
 #if __cplusplus >= 201402L && defined(__CUDACC__)
+struct __half;
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
 namespace ptxmma {
+namespace detail {
+
+// Whether a matrix of a C++ type may have elements of a type.  Integers without a sign may, and types that are not the toolkit's.
+template <class Object>
+PTXMMA_CONSTEXPR_FN bool holds(const Object*, ptxmma_type) {
+  return true;
+}
+PTXMMA_CONSTEXPR_FN bool holds(const __half*, ptxmma_type type) { return type == PTXMMA_TYPE_F16; }
+PTXMMA_CONSTEXPR_FN bool holds(const __nv_bfloat16*, ptxmma_type type) { return type == PTXMMA_TYPE_BF16; }
+PTXMMA_CONSTEXPR_FN bool holds(const float*, ptxmma_type type) { return type == PTXMMA_TYPE_TF32 || type == PTXMMA_TYPE_F32; }
+PTXMMA_CONSTEXPR_FN bool holds(const double*, ptxmma_type type) { return type == PTXMMA_TYPE_F64; }
+PTXMMA_CONSTEXPR_FN bool holds(const __nv_fp8_e4m3*, ptxmma_type type) { return type == PTXMMA_TYPE_E4M3; }
+PTXMMA_CONSTEXPR_FN bool holds(const __nv_fp8_e5m2*, ptxmma_type type) { return type == PTXMMA_TYPE_E5M2; }
+PTXMMA_CONSTEXPR_FN bool holds(const int8_t*, ptxmma_type type) { return type == PTXMMA_TYPE_S8; }
+PTXMMA_CONSTEXPR_FN bool holds(const int32_t*, ptxmma_type type) { return type == PTXMMA_TYPE_S32; }
+
+}  // namespace detail
 
 // If `wanted`, copies 16 bytes: the first `bytes` from global memory, zeros after them.  The predicate is part of the asm statement: an `if`
 // around many copies costs more instructions.
@@ -94,7 +116,9 @@ struct tile_copies {
   // What this thread copies first of a tile that begins in row (or column) x, at k = 0.
   template <class Element>
   static __device__ __forceinline__ const char* first(const Element* matrix, int pitch, int x) {
-    static_assert(sizeof(Element) == element, "ptxmma: a matrix of the tile's elements");
+    static_assert(sizeof(Element) == element && (detail::holds(static_cast<const Element*>(nullptr), Tile::type) ||
+                                                 ptxmma_describe_type(Tile::type).form == PTXMMA_FORM_BITS),
+                  "ptxmma: the matrix has other elements than the tile");
     return reinterpret_cast<const char*>(matrix + int64_t((k_major ? x : 0) + outer()) * pitch + (k_major ? 0 : x) + inner());
   }
 

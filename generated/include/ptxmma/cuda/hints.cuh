@@ -25,72 +25,117 @@ struct no_hint {
 };
 
 namespace detail {
-struct Prefetch;
-}
+struct anywhere {
+  static PTXMMA_FUNCTION needed() {}
+};
+}  // namespace detail
+
+// PTX ISA 7.4, sm_70 or newer
+#ifdef PTXMMA_SM_70_PTX_7_4_ABSENT
+#define PTXMMA_HINT_TEXT(text) ""
+#define PTXMMA_HINT_NEEDED PTXMMA_SM_70_PTX_7_4_ABSENT
+#else
+#define PTXMMA_HINT_TEXT(text) text
+#define PTXMMA_HINT_NEEDED {}
+#endif
+namespace detail {
+struct Prefetch {
+  template <class Use = void>
+  static PTXMMA_FUNCTION needed() PTXMMA_HINT_NEEDED
+};
+}  // namespace detail
 struct l2_64b {
   using hint = detail::Prefetch;
-  static constexpr const char text[] = ".L2::64B";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".L2::64B");
 };
 struct l2_128b {
   using hint = detail::Prefetch;
-  static constexpr const char text[] = ".L2::128B";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".L2::128B");
 };
 struct l2_256b {
   using hint = detail::Prefetch;
-  static constexpr const char text[] = ".L2::256B";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".L2::256B");
 };
+#undef PTXMMA_HINT_TEXT
+#undef PTXMMA_HINT_NEEDED
 
+// PTX ISA 9.4, sm_107f
+#ifdef PTXMMA_SM_107F_PTX_9_4_ABSENT
+#define PTXMMA_HINT_TEXT(text) ""
+#define PTXMMA_HINT_NEEDED PTXMMA_SM_107F_PTX_9_4_ABSENT
+#else
+#define PTXMMA_HINT_TEXT(text) text
+#define PTXMMA_HINT_NEEDED {}
+#endif
 namespace detail {
-struct Report;
-}
+struct Report {
+  template <class Use = void>
+  static PTXMMA_FUNCTION needed() PTXMMA_HINT_NEEDED
+};
+}  // namespace detail
 struct mbarrier_report_disabled {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::disabled";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::disabled");
 };
 struct mbarrier_report_validity_per_16bytes_80000000 {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::80000000";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::validity::per_16bytes::80000000");
 };
 struct mbarrier_report_validity_per_16bytes_8000 {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::8000";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::validity::per_16bytes::8000");
 };
 struct mbarrier_report_validity_per_16bytes_80 {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::80";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::validity::per_16bytes::80");
 };
 struct mbarrier_report_validity_per_16bytes_8 {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::validity::per_16bytes::8";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::validity::per_16bytes::8");
 };
 struct mbarrier_report_validity_per_element_ff {
   using hint = detail::Report;
-  static constexpr const char text[] = ".mbarrier::report::validity::per_element::ff";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".mbarrier::report::validity::per_element::ff");
 };
+#undef PTXMMA_HINT_TEXT
+#undef PTXMMA_HINT_NEEDED
 
 namespace detail {
-struct Tile;
-}
+struct Tile : anywhere {};
+}  // namespace detail
 struct tile {
   using hint = detail::Tile;
   static constexpr const char text[] = ".tile";
 };
 
+// PTX ISA 8.6, sm_100f or sm_101f
+#ifdef PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#define PTXMMA_HINT_TEXT(text) ""
+#define PTXMMA_HINT_NEEDED PTXMMA_SM_100F_SM_101F_PTX_8_6_ABSENT
+#else
+#define PTXMMA_HINT_TEXT(text) text
+#define PTXMMA_HINT_NEEDED {}
+#endif
 namespace detail {
-struct CtaGroup;
-}
+struct CtaGroup {
+  template <class Use = void>
+  static PTXMMA_FUNCTION needed() PTXMMA_HINT_NEEDED
+};
+}  // namespace detail
 struct cta_group_1 {
   using hint = detail::CtaGroup;
-  static constexpr const char text[] = ".cta_group::1";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".cta_group::1");
 };
 struct cta_group_2 {
   using hint = detail::CtaGroup;
-  static constexpr const char text[] = ".cta_group::2";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".cta_group::2");
 };
+#undef PTXMMA_HINT_TEXT
+#undef PTXMMA_HINT_NEEDED
 
 namespace detail {
-struct CollectorA;
-}
+struct CollectorA : anywhere {};
+}  // namespace detail
 struct collector_a_fill {
   using hint = detail::CollectorA;
   static constexpr const char text[] = ".collector::a::fill";
@@ -108,29 +153,42 @@ struct collector_a_discard {
   static constexpr const char text[] = ".collector::a::discard";
 };
 
+// PTX ISA 9.4, sm_107f
+#ifdef PTXMMA_SM_107F_PTX_9_4_ABSENT
+#define PTXMMA_HINT_TEXT(text) ""
+#define PTXMMA_HINT_NEEDED PTXMMA_SM_107F_PTX_9_4_ABSENT
+#else
+#define PTXMMA_HINT_TEXT(text) text
+#define PTXMMA_HINT_NEEDED {}
+#endif
 namespace detail {
-struct CollectorB;
-}
+struct CollectorB {
+  template <class Use = void>
+  static PTXMMA_FUNCTION needed() PTXMMA_HINT_NEEDED
+};
+}  // namespace detail
 struct collector_b_fill {
   using hint = detail::CollectorB;
-  static constexpr const char text[] = ".collector::b::fill";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".collector::b::fill");
 };
 struct collector_b_use {
   using hint = detail::CollectorB;
-  static constexpr const char text[] = ".collector::b::use";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".collector::b::use");
 };
 struct collector_b_lastuse {
   using hint = detail::CollectorB;
-  static constexpr const char text[] = ".collector::b::lastuse";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".collector::b::lastuse");
 };
 struct collector_b_discard {
   using hint = detail::CollectorB;
-  static constexpr const char text[] = ".collector::b::discard";
+  static constexpr const char text[] = PTXMMA_HINT_TEXT(".collector::b::discard");
 };
+#undef PTXMMA_HINT_TEXT
+#undef PTXMMA_HINT_NEEDED
 
 namespace detail {
-struct Collector;
-}
+struct Collector : anywhere {};
+}  // namespace detail
 struct collector_b0_fill {
   using hint = detail::Collector;
   static constexpr const char text[] = ".collector::b0::fill";
@@ -200,17 +258,21 @@ namespace detail {
 template <class Hint, class Tag>
 struct is_hint {
   static constexpr bool value = given<Hint, typename Tag::hint>::value;
+  using needs = Hint;
 };
 template <class Hint>
 struct is_hint<Hint, no_hint> {
   static constexpr bool value = true;
+  using needs = anywhere;
 };
 }  // namespace detail
 
 }  // namespace ptxmma
 
+// The check of a hint.  In a pass for a target that lacks it, its text is empty: what comes first has ended the kernel, or does not compile.
 #define PTXMMA_HINT_IS(Parameter) \
-  static_assert(::ptxmma::detail::is_hint<::ptxmma::detail::Parameter, Parameter>::value, "ptxmma: this tag is not a " #Parameter)
+  static_assert(::ptxmma::detail::is_hint<::ptxmma::detail::Parameter, Parameter>::value, "ptxmma: this tag is not a " #Parameter); \
+  ::ptxmma::detail::is_hint<::ptxmma::detail::Parameter, Parameter>::needs::needed()
 
 // nvcc and NVRTC put the text of a tag into the asm text.  With other compilers, instructions have no hints.
 #if defined(__NVCC__) || defined(__CUDACC_RTC__)

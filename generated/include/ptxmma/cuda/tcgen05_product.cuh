@@ -60,7 +60,7 @@ struct tcgen05_tile : shared_tile<Element, Majorness, Swizzle, detail::filled<El
   // What reads from k on where `first` reads from 0 on, with the address of its second part where it has one.
   PTXMMA_MEMBER descriptor_type in_two(descriptor_type first, uint32_t k) {
 #if defined(__CUDA_ARCH__)
-    static_assert(!split || PTXMMA_PASS == 1032, "ptxmma: the descriptors of this K with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE");
+    static_assert(!split || PTXMMA_PASS == 1030 || PTXMMA_PASS == 1032, "ptxmma: the descriptors of this K with a swizzle need sm_103a: take PTXMMA_SWIZZLE_NONE");
 #endif
     ptxmma_tcgen05_descriptor fields = ptxmma_tcgen05_descriptor_decode(first.bits);
     const uint32_t start = fields.start_address;

@@ -68,6 +68,8 @@ constexpr int64_t tensor_map_unit(int value) {  // bytes of a slice of channels
   }
 }
 
+constexpr uint32_t digits_of(uint64_t number) { return number < 10 ? 1 : 1 + digits_of(number / 10); }
+
 // Has the driver that is loaded make a map: a program need not be linked with it.  cudaErrorInvalidValue if the driver refuses.  `version` is
 // the first that has the function.
 template <class Call, class Description>
@@ -90,6 +92,30 @@ cudaError_t encode_by_driver(const char* name, unsigned version, const Descripti
 // How copies with a map walk through its tensor; scatter4 takes the maps of gather4.
 enum class tensor_map_mode { tiled, im2col, im2col_w, im2col_w_128, gather4 };
 
+// The rule that a map breaks, in words; false where it breaks none.
+struct tensor_map_rule {
+  char text[205] = {};
+  uint32_t length = 0;
+
+  template <class... Parts>
+  constexpr tensor_map_rule(Parts... parts) {
+    const int written[] = {0, (write(parts), 0)...};
+    static_cast<void>(written);
+  }
+  constexpr explicit operator bool() const { return length != 0; }
+
+ private:
+  constexpr void write(const char* words) {
+    for (; *words != 0; ++words) text[length++] = *words;
+  }
+  constexpr void write(int64_t number) {
+    if (number < 0) text[length++] = '-';
+    uint64_t left = number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+    length += detail::digits_of(left);
+    for (uint32_t i = length; i == length || left > 0; left /= 10) text[--i] = static_cast<char>('0' + left % 10);
+  }
+};
+
 // The arguments of cuTensorMapEncodeTiled but for the tensor's address.  Dimensions are innermost first.
 template <uint32_t Rank>
 struct tensor_map {
@@ -104,49 +130,49 @@ struct tensor_map {
   CUtensorMapFloatOOBfill fill;
 
   // True if a tensor at this address satisfies every known rule of the driver, and of copies of four rows if the mode is gather4.
-  constexpr bool legal(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const { return broken_rule(tensor, mode) == nullptr; }
+  constexpr bool legal(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const { return !broken_rule(tensor, mode); }
 
-  // The first rule that a tensor at this address breaks, with the argument in question; null if it is legal.
-  constexpr const char* broken_rule(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const {
+  // The first rule that a tensor at this address breaks; its text names the argument.
+  constexpr tensor_map_rule broken_rule(uint64_t tensor = 0, tensor_map_mode mode = tensor_map_mode::tiled) const {
     const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), extent = box[i], step = element_strides[i];
-      if ((mode == tensor_map_mode::gather4) && (i == 1) && !(extent == 1)) return "box: a box of gather4 and scatter4 is one row";
-      if (!(1 <= length && length <= 4294967296)) return "shape: a dimension has 1 to 2^32 elements";
-      if ((i == 0 && type.padded) && !((length % 128) == 0)) return "shape: padded types take multiples of 128 elements";
-      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return "shape: elements of 4 bits fill whole bytes";
-      if (!(1 <= extent && extent <= 256)) return "box: a box has 1 to 256 elements along each dimension";
-      if ((i == 0 && unit == 0) && !(((extent * bits) % 128) == 0)) return "box: <box> elements of <bits> bits do not fill whole 16 bytes";
-      if ((i == 0 && unit != 0) && !(((extent * bits) % 128) == 0)) return "box: <box> elements of <bits> bits do not fill whole 16 bytes, which the driver demands with interleave, too";
-      if ((i == 0 && type.padded) && !(extent == 128)) return "box: a box of padded elements is 128 wide";
-      if ((i == 0 && unit == 0 && span > 0) && !((extent * bits) <= (span * 8))) return "box: <box> elements of <bits> bits are wider than the <span> bytes that the swizzle permutes";
-      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8";
-      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8, even where it is ignored";
+      if ((mode == tensor_map_mode::gather4) && (i == 1) && !(extent == 1)) return {"box[", i, "] = ", extent, ": a box of gather4 and scatter4 is one row"};
+      if (!(1 <= length && length <= 4294967296)) return {"shape[", i, "] = ", length, ": a dimension has 1 to 2^32 elements"};
+      if ((i == 0 && type.padded) && !((length % 128) == 0)) return {"shape[", i, "] = ", length, ": padded types take multiples of 128 elements"};
+      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return {"shape[", i, "] = ", length, ": elements of 4 bits fill whole bytes"};
+      if (!(1 <= extent && extent <= 256)) return {"box[", i, "] = ", extent, ": a box has 1 to 256 elements along each dimension"};
+      if ((i == 0 && unit == 0) && !(((extent * bits) % 128) == 0)) return {"box[", i, "] = ", extent, ": ", extent, " elements of ", bits, " bits do not fill whole 16 bytes"};
+      if ((i == 0 && unit != 0) && !(((extent * bits) % 128) == 0)) return {"box[", i, "] = ", extent, ": ", extent, " elements of ", bits, " bits do not fill whole 16 bytes, which the driver demands with interleave, too"};
+      if ((i == 0 && type.padded) && !(extent == 128)) return {"box[", i, "] = ", extent, ": a box of padded elements is 128 wide"};
+      if ((i == 0 && unit == 0 && span > 0) && !((extent * bits) <= (span * 8))) return {"box[", i, "] = ", extent, ": ", extent, " elements of ", bits, " bits are wider than the ", span, " bytes that the swizzle permutes"};
+      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return {"element_strides[", i, "] = ", step, ": an element stride is 1 to 8"};
+      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return {"element_strides[", i, "] = ", step, ": an element stride is 1 to 8, even where it is ignored"};
     }
     for (uint32_t i = 0; i + 1 < Rank; ++i) {
       const int64_t stride = static_cast<int64_t>(strides[i]);
-      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return "strides: a stride is a multiple of 16 bytes below 2^40";
-      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return "strides: with interleave 32B and with padded types a stride is a multiple of 32 bytes";
+      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return {"strides[", i, "] = ", stride, ": a stride is a multiple of 16 bytes below 2^40"};
+      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return {"strides[", i, "] = ", stride, ": with interleave 32B and with padded types a stride is a multiple of 32 bytes"};
     }
     int64_t elements = 1;
     for (uint32_t i = 0; i < Rank; ++i) elements *= element_strides[i] > 0 ? box[i] / element_strides[i] : 0;
     const int64_t size = elements * bits / 8;
-    if (!(1 <= rank && rank <= 5)) return "shape: <rank> dimensions; a tensor map has 1 to 5";
-    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return "shape: gather4 and scatter4 take a matrix, not <rank> dimensions";
-    if ((mode == tensor_map_mode::gather4) && !(unit == 0)) return "interleave: gather4 and scatter4 take no interleaved tensor";
-    if ((unit != 0) && !(rank >= 3)) return "interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>";
-    if (!((address % 16) == 0)) return "address: the tensor starts at a multiple of 16 bytes";
-    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return "address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types";
-    if (!(size <= 232448)) return "box: the box has <size> bytes; a thread block of sm_90 has 232448, and the driver takes no more there";
-    if ((bits == 6) && !(unit == 0)) return "interleave: elements of 6 bits are not interleaved";
-    if ((unit == 32) && !(span == 32)) return "swizzle: interleave 32B goes with swizzle 32B";
-    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return "swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B";
-    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return "swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored";
-    if ((filled == 1) && !(type.floating)) return "fill: only floating-point types that are not packed are filled with NaN";
-    return nullptr;
+    if (!(1 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; a tensor map has 1 to 5"};
+    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return {"shape: gather4 and scatter4 take a matrix, not ", rank, " dimensions"};
+    if ((mode == tensor_map_mode::gather4) && !(unit == 0)) return {"interleave: gather4 and scatter4 take no interleaved tensor"};
+    if ((unit != 0) && !(rank >= 3)) return {"interleave: an interleaved tensor has 3 to 5 dimensions, not ", rank};
+    if (!((address % 16) == 0)) return {"address: the tensor starts at a multiple of 16 bytes"};
+    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return {"address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types"};
+    if (!(size <= 232448)) return {"box: the box has ", size, " bytes; a thread block of sm_90 has 232448, and the driver takes no more there"};
+    if ((bits == 6) && !(unit == 0)) return {"interleave: elements of 6 bits are not interleaved"};
+    if ((unit == 32) && !(span == 32)) return {"swizzle: interleave 32B goes with swizzle 32B"};
+    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return {"swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B"};
+    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return {"swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored"};
+    if ((filled == 1) && !(type.floating)) return {"fill: only floating-point types that are not packed are filled with NaN"};
+    return {};
   }
 
   // Has the driver make the map of a tensor: `call` is cuTensorMapEncodeTiled, or the entry point of that name.
@@ -217,8 +243,8 @@ struct tensor_map_im2col {
   CUtensorMapFloatOOBfill fill;
 
   // Of what the driver takes, as in tensor_map.
-  constexpr bool legal(uint64_t tensor = 0) const { return broken_rule(tensor) == nullptr; }
-  constexpr const char* broken_rule(uint64_t tensor = 0) const {
+  constexpr bool legal(uint64_t tensor = 0) const { return !broken_rule(tensor); }
+  constexpr tensor_map_rule broken_rule(uint64_t tensor = 0) const {
     const detail::tensor_map_type type = detail::describe_tensor_map_type(static_cast<int>(data_type));
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
@@ -227,42 +253,42 @@ struct tensor_map_im2col {
     const int64_t column = mode == tensor_map_mode::im2col_w_128 ? 128 : pixels, size = channels * column * bits / 8;
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), step = element_strides[i];
-      if (!(1 <= length && length <= 4294967296)) return "shape: a dimension has 1 to 2^32 elements";
-      if ((i == 0 && type.padded) && !((length % 128) == 0)) return "shape: padded types take multiples of 128 elements";
-      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return "shape: elements of 4 bits fill whole bytes";
-      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8";
-      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return "element_strides: an element stride is 1 to 8, even where it is ignored";
+      if (!(1 <= length && length <= 4294967296)) return {"shape[", i, "] = ", length, ": a dimension has 1 to 2^32 elements"};
+      if ((i == 0 && type.padded) && !((length % 128) == 0)) return {"shape[", i, "] = ", length, ": padded types take multiples of 128 elements"};
+      if ((i == 0 && bits == 4) && !((length % 2) == 0)) return {"shape[", i, "] = ", length, ": elements of 4 bits fill whole bytes"};
+      if ((i > 0 || unit != 0) && !(1 <= step && step <= 8)) return {"element_strides[", i, "] = ", step, ": an element stride is 1 to 8"};
+      if ((i == 0 && unit == 0) && !(1 <= step && step <= 8)) return {"element_strides[", i, "] = ", step, ": an element stride is 1 to 8, even where it is ignored"};
     }
     for (uint32_t i = 0; i + 1 < Rank; ++i) {
       const int64_t stride = static_cast<int64_t>(strides[i]);
-      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return "strides: a stride is a multiple of 16 bytes below 2^40";
-      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return "strides: with interleave 32B and with padded types a stride is a multiple of 32 bytes";
+      if (!((stride % 16) == 0 && 0 <= stride && stride < 1099511627776)) return {"strides[", i, "] = ", stride, ": a stride is a multiple of 16 bytes below 2^40"};
+      if ((unit == 32 || type.padded) && !((stride % 32) == 0)) return {"strides[", i, "] = ", stride, ": with interleave 32B and with padded types a stride is a multiple of 32 bytes"};
     }
     for (int i = 0; i < corners; ++i) {
       const int64_t length = static_cast<int64_t>(shape[unit == 0 ? i + 1 : i]), low = lower[i], high = upper[i];
-      if (!((0 - limit) <= low && low < limit)) return "lower: a corner of <rank> dimensions is from -<limit> up to less than <limit>";
-      if (!((0 - limit) <= high && high < limit)) return "upper: a corner of <rank> dimensions is from -<limit> up to less than <limit>";
-      if (!(length < 4294967296 || high > low)) return "shape: the driver takes 2^32 pixels for 0, so that the bounding box from <lower> to <upper> is empty";
-      if (!((length + high) > low)) return "upper: the bounding box from <lower> to <shape> + <upper> is empty";
+      if (!((0 - limit) <= low && low < limit)) return {"lower[", i, "] = ", low, ": a corner of ", rank, " dimensions is from -", limit, " up to less than ", limit};
+      if (!((0 - limit) <= high && high < limit)) return {"upper[", i, "] = ", high, ": a corner of ", rank, " dimensions is from -", limit, " up to less than ", limit};
+      if (!(length < 4294967296 || high > low)) return {"shape[", i, "] = ", length, ": the driver takes 2^32 pixels for 0, so that the bounding box from ", low, " to ", high, " is empty"};
+      if (!((length + high) > low)) return {"upper[", i, "] = ", high, ": the bounding box from ", low, " to ", length, " + ", high, " is empty"};
     }
-    if (!(3 <= rank && rank <= 5)) return "shape: <rank> dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D";
-    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(unit == 0)) return "interleave: im2col::w and im2col::w::128 take no interleaved tensor";
-    if ((unit != 0) && !(rank >= 3)) return "interleave: an interleaved tensor has 3 to 5 dimensions, not <rank>";
-    if (!((address % 16) == 0)) return "address: the tensor starts at a multiple of 16 bytes";
-    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return "address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types";
-    if ((bits == 6) && !(unit == 0)) return "interleave: elements of 6 bits are not interleaved";
-    if ((unit == 32) && !(span == 32)) return "swizzle: interleave 32B goes with swizzle 32B";
-    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return "swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B";
-    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return "swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored";
-    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(2 <= number && number <= 4)) return "swizzle: im2col::w and im2col::w::128 go with 64B, 128B and 128B_ATOM_32B";
-    if ((filled == 1) && !(type.floating)) return "fill: only floating-point types that are not packed are filled with NaN";
-    if (!(1 <= channels && channels <= 256)) return "channels: a pixel has 1 to 256 channels";
-    if (!(((channels * bits) % 128) == 0)) return "channels: <channels> elements of <bits> bits do not fill whole 16 bytes";
-    if ((type.padded) && !(channels == 128)) return "channels: a pixel of padded elements has 128 channels";
-    if ((unit == 0 && span > 0) && !((channels * bits) <= (span * 8))) return "channels: <channels> elements of <bits> bits are wider than the <span> bytes that the swizzle permutes";
-    if (!(1 <= column && column <= 1024)) return "pixels: a column has 1 to 1024 pixels";
-    if (!(size <= 232448)) return "pixels: the pixels have <size> bytes; a thread block of sm_90 has 232448, and the driver takes no more there";
-    return nullptr;
+    if (!(3 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D"};
+    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(unit == 0)) return {"interleave: im2col::w and im2col::w::128 take no interleaved tensor"};
+    if ((unit != 0) && !(rank >= 3)) return {"interleave: an interleaved tensor has 3 to 5 dimensions, not ", rank};
+    if (!((address % 16) == 0)) return {"address: the tensor starts at a multiple of 16 bytes"};
+    if ((unit == 32 || type.padded) && !((address % 32) == 0)) return {"address: the tensor starts at a multiple of 32 bytes, with interleave 32B and with padded types"};
+    if ((bits == 6) && !(unit == 0)) return {"interleave: elements of 6 bits are not interleaved"};
+    if ((unit == 32) && !(span == 32)) return {"swizzle: interleave 32B goes with swizzle 32B"};
+    if ((type.padded && bits == 6) && !(number == 0 || number == 3 || number == 4 || number == 6)) return {"swizzle: padded elements of 6 bits go without a swizzle, with 128B, 128B_ATOM_32B and, for stores alone, 128B_ATOM_64B"};
+    if ((type.padded && bits == 4) && !(number == 0 || number == 3 || number == 4)) return {"swizzle: padded elements of 4 bits are loaded without a swizzle, with 128B and 128B_ATOM_32B, and never stored"};
+    if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(2 <= number && number <= 4)) return {"swizzle: im2col::w and im2col::w::128 go with 64B, 128B and 128B_ATOM_32B"};
+    if ((filled == 1) && !(type.floating)) return {"fill: only floating-point types that are not packed are filled with NaN"};
+    if (!(1 <= channels && channels <= 256)) return {"channels: a pixel has 1 to 256 channels"};
+    if (!(((channels * bits) % 128) == 0)) return {"channels: ", channels, " elements of ", bits, " bits do not fill whole 16 bytes"};
+    if ((type.padded) && !(channels == 128)) return {"channels: a pixel of padded elements has 128 channels"};
+    if ((unit == 0 && span > 0) && !((channels * bits) <= (span * 8))) return {"channels: ", channels, " elements of ", bits, " bits are wider than the ", span, " bytes that the swizzle permutes"};
+    if (!(1 <= column && column <= 1024)) return {"pixels: a column has 1 to 1024 pixels"};
+    if (!(size <= 232448)) return {"pixels: the pixels have ", size, " bytes; a thread block of sm_90 has 232448, and the driver takes no more there"};
+    return {};
   }
 
   // As in tensor_map, with cuTensorMapEncodeIm2col or cuTensorMapEncodeIm2colWide.

@@ -101,10 +101,13 @@ class _Headers:
     def hints(self) -> Iterator[Output]:
         """The tags of hints."""
         tags: dict[str, dict[str, str]] = {}
+        guards: dict[str, Guard] = {}
         for hint in (hint for entry in self._catalog.database.spec.instructions for hint in entry.hints):
             tags.setdefault(hint_parameter(hint), {}).update((recased(value), value) for value in hint.values)
+            if needed := [rule for rule in hint.requires if not rule.when]:
+                guards[hint_parameter(hint)] = self._guards.of_rules(needed)
         if tags:
-            yield self.output(_HINTS, "hints.cuh", includes=[_CONFIG], tags=tags, without=NO_HINT)
+            yield self.output(_HINTS, "hints.cuh", includes=[_CONFIG], tags=tags, guards=guards, without=NO_HINT)
 
     def lists(self) -> Iterator[Output]:
         """The macros for long lists of registers."""
@@ -128,9 +131,13 @@ class _Headers:
     def parts(self, present: Container[str]) -> Iterator[Output]:
         """The parts of kernels whose wrappers are present; of transfers, for tensors with the two dimensions of a tile and more."""
         ranks = sorted({rank for instruction in self._catalog.all() if (rank := instruction.extents.get("dim", 0)) >= 2})
+        storage: dict[str, list[ElementType]] = {}
+        for element in self._catalog.database.spec.types.elements:
+            if element.c_type and element.form in ("float", "signed"):
+                storage.setdefault(element.c_type, []).append(element)
         for path, includes in _PARTS.items():
             if all(include in present for include in includes):
-                yield self.output(path, posixpath.basename(path), includes=includes, ranks=ranks)
+                yield self.output(path, posixpath.basename(path), includes=includes, ranks=ranks, storage=storage, c=c_text)
 
     def dequantisation(self) -> Iterator[Output]:
         """Narrow codes to pairs of numbers."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm
 from ptxmma.catalog.names.cplusplus import Body, aliases, body, hint_parameters, identifier, parameters, ways
 from ptxmma.catalog.operands import Operand
+from ptxmma.catalog.requirements import targets_of
 from ptxmma.catalog.roles import ROLES, Parameter
-from ptxmma.model import Spec, Target, Version
+from ptxmma.model import Requirement, Spec, Target, Version
 
 # --- guards -----------------------------------------------------------------------------------------------------------------
 
@@ -42,6 +43,7 @@ class Guards:
     """The guards of a spec, made as they are asked for."""
 
     def __init__(self, spec: Spec) -> None:
+        self._spec = spec
         self._targets = sorted(spec.targets, key=_code)
         self._cuda = {entry.version: entry.cuda for entry in spec.isa_versions}
         self._made: dict[tuple[tuple[str, str], ...], Guard] = {}
@@ -49,6 +51,11 @@ class Guards:
     def of(self, instruction: Instruction, form: OperandForm) -> Guard:
         """The guard of an instruction in one of its forms."""
         return self.meeting(instruction.accepted_by(form=form))
+
+    def of_rules(self, rules: Sequence[Requirement]) -> Guard:
+        """The guard of what meets some rules, at least one of which names a PTX ISA version."""
+        ptx = max(Version(rule.ptx) for rule in rules if rule.ptx)
+        return self.meeting(targets_of(self._spec).first_versions(tuple(rule.targets for rule in rules if rule.targets), ptx))
 
     def meeting(self, accepted: Mapping[str, Version]) -> Guard:
         """The guard of what these targets accept, each with its first PTX ISA version."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,12 +12,15 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.names.cplusplus import identifier
 from ptxmma.generator.emit import tensor_map_rules
 from ptxmma.matrices.shared.box import CORNER_BITS, spans
+from ptxmma.matrices.shared.box_rules import ONE
 
 #: The numbers that rules read, where C++ has other names.
 _NAMES = {
     "padded": "type.padded", "float": "type.floating", "fill": "filled", "swizzle": "number", "shape": "length", "box": "extent",
     "pixels": "column", "lower": "low", "upper": "high",
 }  # fmt: skip
+#: The digits of an integer of 64 bits, with its sign.
+_DIGITS = 20
 
 
 def values(catalog: Catalog) -> dict[str, Any]:
@@ -25,21 +30,36 @@ def values(catalog: Catalog) -> dict[str, Any]:
     kinds = {"box": [mode for mode in maps.modes if not mode.corners], "pixels": [mode for mode in maps.modes if mode.corners]}
     modes = {mode.name: identifier(mode.name.replace("::", "_")) for mode in maps.modes}
     rules: dict[str, dict[str, list[tuple[str, str]]]] = {kind: {"": [], "dimension": [], "stride": [], "pixel": []} for kind in kinds}
+    longest = 0
     for each in tensor_map_rules.written(maps, _NAMES):
-        text = f"{each.rule.argument}: {tensor_map_rules.shown(each.rule, maps, '<{}>')}"
+        place = argument = each.rule.argument
+        if each.rule.each:
+            place += f"[{{i}}] = {{{ONE.get(argument, argument)}}}"
+        text = f"{place}: {tensor_map_rules.shown(each.rule, maps, '{{{}}}')}"
+        longest = max(longest, len(text) + _DIGITS * text.count("{"))
         for kind, members in kinds.items():
             having = [f"mode == tensor_map_mode::{modes[mode.name]}" for mode in members if mode.name in each.modes]
             only = f"({' || '.join(having)}) && " if len(having) < len(members) else ""
             if having:
-                rules[kind][each.rule.each].append((only + each.broken, text))
+                rules[kind][each.rule.each].append((only + each.broken, ", ".join(_parts(text))))
     pixel_modes = [{"cpp": modes[mode.name], **msgspec.structs.asdict(mode)} for mode in kinds["pixels"]]
     return {
         "types": maps.types,
         "interleaves": maps.interleaves,
         "spans": spans(catalog.database),
         "rules": rules,
+        "longest": longest,
         "modes": modes.values(),
         "pixel_modes": pixel_modes,
         "wide": [mode for mode in pixel_modes if mode["wide"]],
         "corner_bits": CORNER_BITS,
     }
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The words and the numbers of a text as arguments in C++."""
+    for words, name, _, _ in string.Formatter().parse(text):
+        if words:
+            yield f'"{words}"'
+        if name:
+            yield _NAMES.get(name, name)

@@ -8,8 +8,7 @@ from ptxmma.catalog.descriptors.shared_formats import matrix_format, read_by
 from ptxmma.catalog.names.product_family import ProductFamily
 from ptxmma.generator.emit import c_text
 from ptxmma.generator.emit.c_text import Fact, among, any_of
-from ptxmma.generator.emit.cuda.functions import Guards
-from ptxmma.generator.emit.products.facts import majorness_macro, type_macro
+from ptxmma.generator.emit.products.facts import majorness_macro, passes_of, type_macro
 from ptxmma.model import DescriptorFormat, SharedMemory, Spec
 
 
@@ -77,7 +76,7 @@ def _pads(spec: Spec, family: ProductFamily, facts: dict[str, Fact]) -> str:
 def _split(spec: Spec, format: DescriptorFormat) -> dict[str, str] | None:
     """The targets whose descriptors may have the address of a second part: in words, and a test for their passes."""
     cases = [case for field in format.fields if field.name == "leading_mode" for case in field.cases if "address" in case.values]
-    return {"targets": " or ".join(cases[0].targets), "passes": Guards(spec).passes(cases[0].targets)} if cases else None
+    return {"targets": " or ".join(cases[0].targets), "passes": passes_of(spec, cases[0].targets)} if cases else None
 
 
 def padded_maps(spec: Spec) -> dict[str, str]:
