@@ -138,6 +138,8 @@ struct tensor_map {
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
+    if (!(1 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; a tensor map has 1 to 5"};
+    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return {"shape: gather4 and scatter4 take a matrix, not ", rank, " dimensions"};
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), extent = box[i], step = element_strides[i];
       if ((mode == tensor_map_mode::gather4) && (i == 1) && !(extent == 1)) return {"box[", i, "] = ", extent, ": a box of gather4 and scatter4 is one row"};
@@ -160,8 +162,6 @@ struct tensor_map {
     int64_t elements = 1;
     for (uint32_t i = 0; i < Rank; ++i) elements *= element_strides[i] > 0 ? box[i] / element_strides[i] : 0;
     const int64_t size = elements * bits / 8;
-    if (!(1 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; a tensor map has 1 to 5"};
-    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return {"shape: gather4 and scatter4 take a matrix, not ", rank, " dimensions"};
     if ((mode == tensor_map_mode::gather4) && !(unit == 0)) return {"interleave: gather4 and scatter4 take no interleaved tensor"};
     if ((unit != 0) && !(rank >= 3)) return {"interleave: an interleaved tensor has 3 to 5 dimensions, not ", rank};
     if (!((address % 16) == 0)) return {"address: the tensor starts at a multiple of 16 bytes"};
@@ -249,6 +249,7 @@ struct tensor_map_im2col {
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
+    if (!(3 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D"};
     const int64_t limit = int64_t{1} << (16 / (corners > 0 ? corners : 1) - 1);
     const int64_t column = mode == tensor_map_mode::im2col_w_128 ? 128 : pixels, size = channels * column * bits / 8;
     for (uint32_t i = 0; i < Rank; ++i) {
@@ -271,7 +272,6 @@ struct tensor_map_im2col {
       if (!(length < 4294967296 || high > low)) return {"shape[", i, "] = ", length, ": the driver takes 2^32 pixels for 0, so that the bounding box from ", low, " to ", high, " is empty"};
       if (!((length + high) > low)) return {"upper[", i, "] = ", high, ": the bounding box from ", low, " to ", length, " + ", high, " is empty"};
     }
-    if (!(3 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D"};
     if ((mode == tensor_map_mode::im2col_w || mode == tensor_map_mode::im2col_w_128) && !(unit == 0)) return {"interleave: im2col::w and im2col::w::128 take no interleaved tensor"};
     if ((unit != 0) && !(rank >= 3)) return {"interleave: an interleaved tensor has 3 to 5 dimensions, not ", rank};
     if (!((address % 16) == 0)) return {"address: the tensor starts at a multiple of 16 bytes"};

@@ -24,24 +24,24 @@ _DIGITS = 20
 
 
 def values(catalog: Catalog) -> dict[str, Any]:
-    """The values for the template: of boxes and of pixels the rules for the whole, for each dimension, stride and dimension of pixels."""
+    """The values for the template: of boxes and of pixels the rules for the shape, the whole, and each dimension, stride and pixel."""
     maps = catalog.database.spec.tensor_maps
     assert maps is not None
     kinds = {"box": [mode for mode in maps.modes if not mode.corners], "pixels": [mode for mode in maps.modes if mode.corners]}
     modes = {mode.name: identifier(mode.name.replace("::", "_")) for mode in maps.modes}
-    rules: dict[str, dict[str, list[tuple[str, str]]]] = {kind: {"": [], "dimension": [], "stride": [], "pixel": []} for kind in kinds}
+    rules: dict[str, dict[str, list[tuple[str, str]]]] = {kind: {} for kind in kinds}
     longest = 0
     for each in tensor_map_rules.written(maps, _NAMES):
-        place = argument = each.rule.argument
-        if each.rule.each:
-            place += f"[{{i}}] = {{{ONE.get(argument, argument)}}}"
-        text = f"{place}: {tensor_map_rules.shown(each.rule, maps, '{{{}}}')}"
+        about, argument = each.rule.each, each.rule.argument
+        place = f"[{{i}}] = {{{ONE.get(argument, argument)}}}" if about else ""
+        text = f"{argument}{place}: {tensor_map_rules.shown(each.rule, maps, '{{{}}}')}"
         longest = max(longest, len(text) + _DIGITS * text.count("{"))
         for kind, members in kinds.items():
             having = [f"mode == tensor_map_mode::{modes[mode.name]}" for mode in members if mode.name in each.modes]
             only = f"({' || '.join(having)}) && " if len(having) < len(members) else ""
             if having:
-                rules[kind][each.rule.each].append((only + each.broken, ", ".join(_parts(text))))
+                order = about or ("shape" if argument == "shape" else "")
+                rules[kind].setdefault(order, []).append((only + each.broken, ", ".join(_parts(text))))
     pixel_modes = [{"cpp": modes[mode.name], **msgspec.structs.asdict(mode)} for mode in kinds["pixels"]]
     return {
         "types": maps.types,
