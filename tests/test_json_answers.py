@@ -27,7 +27,7 @@ _ASKED = {
     "list": ["m16n8k16 bf16", "--family stmatrix", "--family wgmma --type e4m3"],
     "show": [_MMA, _PRODUCT, "mma.sp m16n8k32 f16", "nvfp4 mma", _OBSERVED, "wgmma.fence", "wgmma", "tcgen05"],
     "resolve": ["m16n8k8 tf32", "umma bf16 m128n256"],
-    "targets": ["sm_120a", "sm_70", ""],
+    "targets": ["sm_120a", "sm_90a sm_100a", ""],
     "explain": ["C7510", "missing-fence", "swizzle 128", "leading byte offset"],
     "diff": [],
     "check": ["-", "--statistics -"],

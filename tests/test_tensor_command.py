@@ -144,12 +144,22 @@ def test_wrong_places_are_refused(arguments: tuple[str, ...], message: str) -> N
 
 
 def test_an_opcode_alone_says_which_options_it_needs() -> None:
-    said = ask("layout", _OPCODE, "--operand", "d-tmem", code=2)
-    stated = f"d-tmem of {_OPCODE}: the opcode does not state m, n, dtype, atype, btype; give --m, --n, --dtype, --atype, --btype\n"
-    assert said.endswith(stated)
+    stated = "the place of d-tmem depends on m, n: give --m (64, 128), --n (8..256 by 8)\n"
+    assert ask("layout", _OPCODE, "--operand", "d-tmem", code=2).endswith(stated)
     load = ("--through", "tcgen05.ld.sync.aligned.32x32b.x32.b32")
     assert ask("layout", _OPCODE, "--operand", "d-tmem", *load, code=2).endswith(stated)
     assert "say which --operand: d-tmem, a-tmem" in ask("layout", _OPCODE, *_HALF, code=2)
+
+
+def test_a_place_asks_for_no_more_than_it_depends_on() -> None:
+    """D with a lane for each row depends on M alone, D in two halves also on N where the column may be in either; the types never count."""
+    where = ("--operand", "d", "--row", "37", "--col", "20")
+    assert "the place of d-tmem depends on m: give --m (64, 128)\n" in ask("layout", _OPCODE, *where, code=2)
+    pair = (_OPCODE.replace("::1", "::2"), "--m", "128")
+    assert "the place of d-tmem depends on n: give --n (32..256 by 16)\n" in ask("layout", *pair, *where, code=2)
+    for options in (("--m", "128"), ("--m", "128", "--atype", "bf16"), ("--m", "128", "--n", "64")):
+        assert ask("layout", _OPCODE, *options, *where).splitlines()[1].split()[:5] == ["37", "20", "0", "37", "20"]
+    assert "--row 137 is outside 0..127" in ask("layout", _OPCODE, "--operand", "d", "--row", "137", "--col", "0", code=2)
 
 
 def test_a_layout_that_no_source_states_is_refused_once() -> None:

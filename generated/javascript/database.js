@@ -249,8 +249,11 @@ export const database = {
   ["sm100_tma_2sm_load","cp async bulk tensor shared::cluster global cta_group::2"],
   ["tma_store sm90_tma_store sm100_tma_store utmastg","cp async bulk tensor bulk_group"],
   ["multicast","multicast::cluster"],
+  ["vec32_ue8m0","block_scale kind::mxf8f6f4 e4m3","block_scale kind::mxf4"],
+  ["vec16_ue4m3","kind::mxf4nvf4 scale_vec::4X ue4m3","kind::mxf4nvf4 scale_vec::4X"],
+  ["cublaslt_matmul_matrix_scale",""],
   [
-   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa hold supported",
+   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa hold supported tensor_core tensor_cores instead than difference between compare per there an",
    ""
   ],
   ["128x4","tcgen05 cp 32x128b warpx4"],
@@ -270,18 +273,20 @@ export const database = {
   ["llvm nvvm ptx p0 p1 p3 stride zfill cutlass cute nvgpu",""]
  ],
  "preferences": {
-  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","ctype","depth","alayout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
+  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","type","ctype","depth","alayout","layout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
   "text": [
    "dense before sparse",
    "a stated shape first",
    "the shorter opcode first",
    "documented first",
-   "m8n8 first",
+   "the usual shape first",
    "f16 before other types of A",
    "f32 accumulators first",
+   "f32 and f16 before other types",
    "f32 accumulators first",
    "the deepest shape first",
    "row-major A first",
+   "row-major first",
    "column-major B first",
    "rounding to nearest first",
    "the space without a scope first",
@@ -300,9 +305,11 @@ export const database = {
    ["name"],
    ["name","shape"],
    ["name","shape","atype","btype"],
+   ["name","shape"],
    ["name","shape","atype","btype"],
    ["name","atype","btype"],
    ["name","shape","atype","btype"],
+   ["name","shape","type"],
    ["name","shape","atype","btype"],
    ["name","shape","atype","btype"],
    ["name","shape"],
@@ -313,7 +320,27 @@ export const database = {
    ["name","shape","atype","btype"],
    ["name","shape"]
   ],
-  "first": [["no"],["no"],null,["yes"],["m8n8"],["f16"],["f32"],["f32"],null,["row"],["col"],["","rn"],["","shared"],["shared::cluster"],["","im2col","im2col_no_offs"],["","multicast::cluster"],["cta_group::1"]]
+  "first": [
+   ["no"],
+   ["no"],
+   null,
+   ["yes"],
+   ["m8n8","m16n16k16"],
+   ["f16"],
+   ["f32"],
+   ["f32","f16"],
+   ["f32"],
+   null,
+   ["row"],
+   ["row"],
+   ["col"],
+   ["","rn"],
+   ["","shared"],
+   ["shared::cluster"],
+   ["","im2col","im2col_no_offs"],
+   ["","multicast::cluster"],
+   ["cta_group::1"]
+  ]
  },
  "types": {
   "f16": {"title":"half precision","bits":16,"form":"float"},

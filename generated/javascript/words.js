@@ -75,7 +75,7 @@ export function preferred(matches) {
     if (some.length) left = some;
   };
   const inputs = (/** @type {Match} */ { instruction, words }) => words.filter((word) => typesOf(instruction, ["a", "b"]).has(word)).length;
-  keep(({ places }) => places[0] === 0);
+  keep(({ places }) => places.includes(0));
   keep(({ instruction, words }) => `${instruction.canonical.toLowerCase()}.`.startsWith(`${words.join(".")}.`));
   const rank = Math.min(...left.map((match) => match.rank));
   keep((match) => match.rank === rank);

@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, Instruction, UnknownInstruction, catalog, words
-from ptxmma.catalog.instructions.meanings import words_of
+from ptxmma.catalog.instructions.meanings import joined, meanings, names, words_of
 from ptxmma.catalog.instructions.user_names import is_format, is_target, target_named, types_named
 from ptxmma.catalog.names import mentions
 from ptxmma.catalog.products import resolution
@@ -120,7 +120,7 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
         UnknownInstruction: words or a shape that no instruction has with the others; with instructions that have the others.
         ValueError: the target is older than tensor cores, or one of several.
     """
-    every = words_of(text)
+    every = joined(names(known.database.spec), words_of(text))
     if ("." in text and " " not in text) or len(every) > _MOST_WORDS:  # a spelling, explained elsewhere; or no question
         return []
     spec, unknown = known.database.spec, words.missing(known, text)
@@ -141,7 +141,10 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
             if accepted := [match for match in matches if match.instruction.accepted_by(target)]:
                 return accepted
             others = least_targets(spec, {name for match in matches for name in match.instruction.accepted_by()})
-            reason = f"{target} accepts no instruction with the other words; accepted by {' '.join(others)}"
+            said = " ".join(
+                word for word in text.split() if meanings(spec, words_of(word)) != [()] and not {*words_of(word)} <= {*left_out}
+            )
+            reason = f"{target} accepts no instruction with {said}; accepted by {' '.join(others)}"
             reason += _instead(known, matches, target)
         else:
             wrong = [word for word in left_out if not is_target(spec, word) or word.isdigit()] or left_out
@@ -151,10 +154,17 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
 
 
 def _instead(known: Catalog, matches: Sequence[words.Match], target: str) -> str:
-    """The families with which a target multiplies in place of one that it lacks, the usual of some matches: ``"; it has mma instead"``."""
-    family = words.preferred(known.database.spec, matches)[0][0].instruction.family
-    instead = next((entry["instead"] for entry in summary(known, target)["lacks"] if entry["family"] == family), [])
-    return f"; it has {', '.join(instead)} instead" if instead else ""
+    """The families of a target that do the work of the usual of some matches, or of all; or the types that it has of their family."""
+    about = summary(known, target)
+    usual = words.preferred(known.database.spec, matches)[0]
+    lacked = {entry["family"]: entry["instead"] for entry in about["lacks"]}
+    for these in (usual, matches):
+        instead = dict.fromkeys(other for match in these for other in lacked.get(match.instruction.family, ()))
+        if instead:
+            return f"; it has {', '.join(instead)} instead"
+        if has := next((each for each in about["families"] if each["family"] == usual[0].instruction.family and each["types"]), None):
+            return f"; its {has['family']} takes {' '.join(has['types'])}"
+    return ""
 
 
 def _nearest(known: Catalog, shape: str, others: Sequence[str]) -> list[words.Match]:

@@ -15,7 +15,7 @@ from ptxmma.catalog.conversion import ConversionFacts
 from ptxmma.catalog.descriptors.bits import Mistake
 from ptxmma.catalog.summaries.description import Description
 from ptxmma.catalog.summaries.listing import FamilySummary, LineFacts
-from ptxmma.catalog.summaries.target_summary import TargetSummary
+from ptxmma.catalog.summaries.target_summary import TargetComparison, TargetSummary
 from ptxmma.check.findings import Severity
 from ptxmma.matrices.shared.accesses import AccessPattern
 from ptxmma.matrices.shared.box import Rows
@@ -429,7 +429,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "list": (list[LineFacts],),
     "show": (Shown, ShownFamily, list[FamilySummary]),
     "resolve": (Resolved,),
-    "targets": (TargetSummary, list[ListedTarget]),
+    "targets": (TargetSummary, TargetComparison, list[ListedTarget]),
     "explain": (Explained, ExplainedSwizzle, ExplainedName),
     "diff": (Changes,),
     "check": (Checked, list[CountedRule]),

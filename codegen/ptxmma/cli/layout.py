@@ -153,8 +153,9 @@ def command(
       ptxmma layout mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 --operand d --as mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
     """  # noqa: D301  # click's mark for lines that stay as they are
     opcode = find(spelling, database)
-    instruction = resolved_for(opcode, layout_in_tensor_memory.named(opcode, operand or ""))
     question = Question(**shown)
+    about = None if through or converted else layout_in_tensor_memory.about(question)
+    instruction = resolved_for(opcode, layout_in_tensor_memory.named(opcode, operand or ""), about)
     if target := layout_as.target_options(converted, as_operand, as_through, as_product):
         layout_as.show(instruction, operand, through, target, question, database)
     else:

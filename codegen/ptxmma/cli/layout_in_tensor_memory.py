@@ -47,6 +47,22 @@ def layout_of(instruction: Instruction, operand: Operand) -> TensorPlaces:
     return operand.tensor
 
 
+def about(question: Question) -> Callable[[TensorPlaces], Table] | None:
+    """The answer to a question about one place in an operand, for a layout; None for another question."""
+    if question.lane is None and not question.numbers:
+        return None
+
+    def answer(placed: TensorPlaces) -> Table:
+        numbers = {**question.numbers}
+        base = _start(placed, numbers, placed.layout.title)
+        if question.lane is not None:
+            return _content(placed, question.lane, question.bit or 0, numbers, placed.layout.title, base)
+        given = _numbers(placed, numbers, placed.layout.title)
+        return _place(placed, given, base)
+
+    return answer
+
+
 class InTensorMemory(NamedTuple):
     """An operand in tensor memory."""
 

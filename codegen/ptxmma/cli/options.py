@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.catalog.operands import Operand
+    from ptxmma.catalog.operands.tensor_places import TensorPlaces
+    from ptxmma.catalog.products.resolution import Product
     from ptxmma.model import Spec
 
 #: So many other instructions are named.
@@ -129,6 +131,7 @@ def find(spelling: str, database: str | None) -> Instruction:
             click.echo(_common_targets(error.instructions), err=True, nl=False)
         sys.exit(2)
     meta = click.get_current_context().meta
+    meta[_SAID] = dict(found.product)
     if product := found.arguments(meta.get(_KEY, {})):
         meta[_KEY] = product
     if found.others:
@@ -269,6 +272,8 @@ def table_options(*more: str) -> Callable[[click.decorators.FC], click.decorator
 
 
 _KEY = "ptxmma.product"
+#: Of these, what the words for the instruction say.
+_SAID = "ptxmma.said"
 _UNSTATED = "What the opcode of tcgen05.mma does not state"
 _SIZES = {"m": "rows of D, in a pair of CTAs those of both", "n": "columns of D", "k": "depth"}
 _TYPES = {"dtype": "type of D", "atype": "type of A", "btype": "type of B", "stype": "type of scale factors"}
@@ -301,23 +306,41 @@ def resolved(instruction: Instruction) -> Instruction:
         return instruction.resolved(**arguments) if arguments else instruction
 
 
-def resolved_for(instruction: Instruction, operand: Operand | None) -> Instruction:
-    """The instruction with what the options say, as far as the place of an operand in tensor memory depends on it."""
+def resolved_for(instruction: Instruction, operand: Operand | None, answer: Callable[[TensorPlaces], object] | None) -> Instruction:
+    """The instruction with what the options say, as far as the place of an operand in tensor memory depends on it.
+
+    ``answer`` is the answer about its layout, which raises an error of usage where it has none; without it the whole operand is.
+    """
     from ptxmma.catalog.instructions.user_names import types_in_ptx
     from ptxmma.catalog.products import resolution
     from ptxmma.catalog.products.product_rules import IllegalProductError
+    from ptxmma.catalog.summaries.listing import spans
 
-    given = click.get_current_context().meta.get(_KEY)
-    if not given or operand is None or instruction.operation != resolution.OPERATION:
+    meta = click.get_current_context().meta
+    given = {**meta.get(_SAID, {}), **meta.get(_KEY, {})}
+    if operand is None or instruction.operation != resolution.OPERATION:
         return resolved(instruction)
+    spec, kind, matrix = instruction.database.spec, operand.kind, operand.of
+
+    def answered(product: Product) -> object:
+        placed = resolution.places(spec, product, kind, matrix) if answer else None
+        if placed is None or answer is None:
+            return resolution.placement(spec, product, kind, matrix)
+        with contextlib.suppress(click.UsageError):
+            return answer(placed)
+        return None
+
     try:
         return instruction.resolved(**given)
     except IllegalProductError as error:
-        spec = instruction.database.spec
-        known = resolution.completed(spec, instruction.variant, types_in_ptx(spec, given), operand.kind, operand.of)
-        if known is None:
+        largest, depends = resolution.completed(spec, instruction.variant, types_in_ptx(spec, given), answered)
+        if largest is None:
             raise click.UsageError(str(error)) from None
-        return instruction.resolved(**dict(known.chosen))
+    if depends:
+        legal = {name: [value for value in values if isinstance(value, int)] for name, values in depends.items()}
+        said = ", ".join(f"--{name} ({spans(legal[name]) if legal[name] else ', '.join(map(str, depends[name]))})" for name in depends)
+        raise click.UsageError(f"the place of {operand.name} depends on {', '.join(depends)}: give {said}")
+    return instruction.resolved(**dict(largest.chosen))
 
 
 def resolved_as(instruction: Instruction, text: str | None) -> Instruction:

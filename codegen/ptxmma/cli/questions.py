@@ -11,7 +11,7 @@ import click
 
 from ptxmma.catalog.instructions import UnknownInstruction, words
 from ptxmma.catalog.instructions.meanings import meanings, words_of
-from ptxmma.catalog.instructions.user_names import is_target, named_part, type_named, types_named
+from ptxmma.catalog.instructions.user_names import compared_targets, is_target, named_part, type_named, types_named
 from ptxmma.catalog.lookup import AmbiguousInstruction, resolve
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.summaries.glossary import explanation
@@ -39,6 +39,8 @@ _CODE = re.compile(r"[{}<>;%@]")
 _ELEMENT = re.compile(r"([a-z][\w-]*)?((?:\[\d+\])+)", re.IGNORECASE)
 #: An element of a thread, or an operand alone: ``a1``, ``A``.
 _OPERAND = re.compile(r"([a-d])(\d*)", re.IGNORECASE)
+#: Coordinates in one pair of brackets: ``A[9, 3]``, ``A(9, 3)``.
+_BRACKETED = re.compile(r"[\[(] *\d+(?:, *\d+)+ *[\])]")
 _SIZES = re.compile(r"\d+(?:x\d+)+")
 _MAJORNESS = re.compile(r"(k|m|n|mn)[-_]?major", re.IGNORECASE)
 
@@ -90,7 +92,7 @@ def _verb_of_name(text: str) -> list[str]:
     spec = known.database.spec
     if _MESSAGE.fullmatch(text) or message_of(spec, text) or (not text.isdigit() and swizzle_of(spec, text)):
         return ["explain"]
-    if _TARGET.fullmatch(text) or is_target(spec, text):
+    if _TARGET.fullmatch(text) or is_target(spec, text) or compared_targets(spec, text):
         return ["targets"]
     with usage_errors():
         return ["explain"] if explanation(known, text) else []
@@ -108,13 +110,21 @@ def _is_rule(text: str) -> bool:
 
 def _said(spec: Spec, text: str) -> list[str]:
     """The words of a question without the ones that mean nothing; an element is one word, ``A[9][3]``, the number of an axis another."""
-    text = re.sub(r"\[(\d+(?:, *\d+)+)\]", lambda match: "".join(f"[{number}]" for number in re.findall(r"\d+", match[1])), text)
+    text = _BRACKETED.sub(lambda match: _indexed(match[0]), text)
+    operands = "|".join(["[a-dr]", *(name.replace(" ", "(?: of)? ") for entry in spec.operand_names for name in entry.names)])
+    placed = re.compile(rf"\b({operands})((?:[ ,]+\d+){{2,}}(?![\w.])|\s*(?:\[\d+\])+)", re.IGNORECASE)
+    text = placed.sub(lambda match: (named_part(spec.operand_names, match[1]) if match[1][1:] else match[1]) + _indexed(match[2]), text)
     axes = "|".join(name for entry in spec.axis_names for name in entry.names)
     text = re.sub(rf"\b({axes}) ?[=:] ?(?=\d)", r"\1 ", text, flags=re.IGNORECASE)
     text = re.sub(r"\b([mnk]) ?= ?(?=\d)", r"\1", text, flags=re.IGNORECASE)
     telling = {word for question in spec.questions for phrase in (*question.names, *question.beside) for word in phrase.split()}
     every = (word.strip(",?!()") for word in text.split())
     return [word for word in every if word and (word.lower() in telling or not _is_idle(spec, word))]
+
+
+def _indexed(numbers: str) -> str:
+    """Numbers as indices: ``[9][3]`` for ``9, 3``."""
+    return "".join(f"[{number}]" for number in re.findall(r"\d+", numbers))
 
 
 def _place(spec: Spec, said: Sequence[str], *, alone: bool) -> list[str]:
@@ -154,12 +164,14 @@ def _axis(spec: Spec, word: str) -> str:
 
 def _element(text: str, name: str, numbers: Sequence[str]) -> list[str]:
     """The options for an element of an operand of the instruction in a text: a number for each of its axes."""
-    axes = ["row", "col"]
-    if len(numbers) != len(axes):
+    axes: Sequence[str] = ("row", "col")
+    if len(numbers) != len(axes) or not (name == "" or _OPERAND.fullmatch(name)):
         if not text:
             raise click.UsageError(f"{name}: name its instruction, too")
         with usage_errors((UnknownInstruction, ValueError)):
-            axes = list(resolve(catalog_of(None), text).instruction.operand(name).axes)
+            found = resolve(catalog_of(None), text)
+            product = found.arguments({})
+            axes = (found.instruction.resolved(**product) if product else found.instruction).operand(name).axes or axes
         if len(numbers) != len(axes):
             raise click.UsageError(f"{name} has the axes {', '.join(axes)}: give a number for each, {name}{'[0]' * len(axes)}")
     return [part for axis, number in zip(axes, numbers, strict=True) for part in (f"--{axis}", number)]

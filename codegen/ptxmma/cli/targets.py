@@ -11,7 +11,9 @@ from ptxmma.cli.options import catalog_of, database_option, joined, json_option,
 from ptxmma.cli.render import aligned, blocks, emit, heading
 
 if TYPE_CHECKING:
-    from ptxmma.catalog.summaries.target_summary import TargetSummary
+    from collections.abc import Sequence
+
+    from ptxmma.catalog.summaries.target_summary import TargetComparison, TargetFacts, TargetFamily
     from ptxmma.cli.answers import ListedTarget
     from ptxmma.model import Spec
 
@@ -28,17 +30,22 @@ def command(name: str, as_json: bool, database: str | None) -> None:
 
     TARGET is its name, a number, a GPU or an architecture.  For each family of instructions that it accepts, prints how many there are, the
     first PTX ISA version that accepts one of them, and the types of A of its products; then the families that it lacks, each with the ones
-    that do the same there.
+    that do the same there.  Of two targets, prints what only one of them has.
 
     \b
     Examples:
       ptxmma targets sm_120a
       ptxmma targets rtx4090
+      ptxmma targets H100 vs B200
     """  # noqa: D301  # click's mark for lines that stay as they are
-    from ptxmma.catalog.summaries.target_summary import summary
+    from ptxmma.catalog.instructions.user_names import compared_targets
+    from ptxmma.catalog.summaries.target_summary import comparison, summary
 
     known = catalog_of(database)
     spec = known.database.spec
+    if compared := [named_target(spec, each) or "" for each in compared_targets(spec, name)]:
+        _compared(comparison(known, *compared), as_json=as_json)
+        return
     target = named_target(spec, name or None)
     if target is None:
         _listed(spec, as_json=as_json)
@@ -51,19 +58,30 @@ def command(name: str, as_json: bool, database: str | None) -> None:
     blocks(
         {
             "target": _facts(answer),
-            "families: instructions, first PTX ISA version, types of A": aligned(
-                [
-                    (each["family"], str(each["instructions"]), f"PTX ISA {each['ptx']}", " ".join(each["types"]))
-                    for each in answer["families"]
-                ]
-            ),
+            "families: instructions, first PTX ISA version, types of A": _families(answer["families"]),
             "lacks": [each["family"] + (f"; has {', '.join(each['instead'])}" if each["instead"] else "") for each in answer["lacks"]],
             "every instruction": [f"ptxmma list --target {target}"],
         }
     )
 
 
-def _facts(answer: TargetSummary) -> list[str]:
+def _compared(answer: TargetComparison, *, as_json: bool) -> None:
+    """What only one of two targets has, and the facts of both."""
+    if as_json:
+        emit(answer)
+        return
+    names = [each["target"] for each in answer["targets"]]
+    click.echo(f"{heading(' and '.join(names))}: {answer['both']} instructions in common")
+    blocks({each["target"]: _facts(each) for each in answer["targets"]})
+    title = "{} alone: instructions, first PTX ISA version, types of A"
+    blocks({title.format(name): _families(only) or ["nothing"] for name, only in answer["only"].items()})
+
+
+def _families(families: Sequence[TargetFamily]) -> list[str]:
+    return aligned([(each["family"], str(each["instructions"]), f"PTX ISA {each['ptx']}", " ".join(each["types"])) for each in families])
+
+
+def _facts(answer: TargetFacts) -> list[str]:
     """The products, the first versions and the shared memory of a target."""
     gpus = answer["gpus"]
     facts = [f"PTX ISA {answer['ptx']}, CUDA {answer['cuda']}" + (f" to {answer['until']}" if answer["until"] else "")]

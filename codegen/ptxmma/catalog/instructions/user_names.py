@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,6 +16,8 @@ _NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
 _IDLE = re.compile(
     r"nvidia|gpu|geforce|quadro|tesla|sxm\d?|pcie|nvl|hbm\d+e?|\d+gb?|laptop|mobile|super|server|workstation|max|q|with|design|edition|generation|superchip|\d+w"
 )
+#: Words between two targets.
+_BETWEEN = re.compile(r"\s*,\s*|\s+(?:vs\.?|versus|against|and|or|with|to)\s+")
 #: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
 _MODE = re.compile(r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM$")
 
@@ -27,22 +30,18 @@ def target_named(spec: Spec, given: str) -> str:
     Raises:
         ValueError: an unknown name, or one of several targets; it lists the choices.
     """
-    targets = [entry.name for entry in spec.targets]
-    text = given.strip().lower()
-    number = _NUMBER.fullmatch(text)
-    if number and (target := f"sm_{number[1]}{number[2]}{number[3]}") in targets:
-        return target
-    oldest = min(entry.number for entry in spec.targets)
-    if (number and int(number[1] + number[2]) < oldest) or _joined(text) in map(_joined, spec.older):
-        raise ValueError(f"{given!r} has no tensor cores; the first target with matrix instructions is sm_{oldest}")
-    meant = _meant(spec, text)
+    meant = _meant(spec, text := given.strip().lower())
     if len(meant) == 1:
         return next(iter(meant))
     if meant:
         choices = "; ".join(f"{target}: {', '.join(names)}" for target, names in meant.items())
         raise ValueError(f"{given!r} may be one of several targets; name one: {choices}")
+    if _is_older(spec, text):
+        oldest = min(entry.number for entry in spec.targets)
+        raise ValueError(f"{given!r} has no tensor cores; the first target with matrix instructions is sm_{oldest}")
     import difflib  # only when there is something to explain
 
+    targets = [entry.name for entry in spec.targets]
     known = {name.lower(): name for name in (*targets, *(name for gpu in spec.gpus for name in (*gpu.names, gpu.architecture)))}
     close = [known[name] for name in difflib.get_close_matches(text, known, 3)]
     raise ValueError(f"unknown target {given!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(targets)}"))
@@ -50,19 +49,33 @@ def target_named(spec: Spec, given: str) -> str:
 
 def is_target(spec: Spec, text: str) -> bool:
     """Return whether a text names a target, or several, or one without tensor cores."""
-    try:
-        target_named(spec, text)
-    except ValueError as error:
-        return not str(error).startswith("unknown target")
-    return True
+    lowered = text.strip().lower()
+    return bool(_meant(spec, lowered)) or _is_older(spec, lowered)
+
+
+def compared_targets(spec: Spec, text: str) -> list[str]:
+    """The names of two targets in a text that compares them: ``["H100", "B200"]`` for ``H100 vs B200``; empty for another text."""
+    words = text.split()
+    parts = words if len(words) == 2 else _BETWEEN.split(text.strip())
+    return parts if len(parts) == 2 and not is_target(spec, text) and all(is_target(spec, part) for part in parts) else []
+
+
+def _is_older(spec: Spec, text: str) -> bool:
+    """Return whether a text names a target or a GPU before the first with tensor cores."""
+    number = _NUMBER.fullmatch(text)
+    oldest = min(entry.number for entry in spec.targets)
+    return (number is not None and int(number[1] + number[2]) < oldest) or _joined(text) in map(_joined, spec.older)
 
 
 def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     """The targets that a name may mean, each with its products.
 
-    The name is a product's, an architecture's, part of a product's, or a product's as ``nvidia-smi`` prints it:
+    The name is a target's or its number, a product's, an architecture's, part of a product's, or a product's as ``nvidia-smi`` prints it:
     ``"NVIDIA A100-SXM4-80GB"``; or some of these without spaces: ``"rtx4090"``, ``"H100PCIe"``.
     """
+    number = _NUMBER.fullmatch(text)
+    if number and (target := f"sm_{number[1]}{number[2]}{number[3]}") in {entry.name for entry in spec.targets}:
+        return {target: [target]}
     words = _words(text) - {"nvidia", "gpu"}
     if not words:
         return {}
@@ -77,8 +90,9 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     return _grouped(whole or family or parts or longer or joined or begun)
 
 
-def _words(text: str) -> set[str]:
-    return set(re.split(r"[\s_-]+", text.strip().lower())) - {""}
+@functools.lru_cache(maxsize=1 << 10)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.split(r"[\s_-]+", text.strip().lower())) - {""}
 
 
 def _joined(text: str) -> str:

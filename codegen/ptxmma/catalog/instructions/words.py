@@ -109,19 +109,23 @@ def _by_variant(spec: Spec, entry: InstructionSet) -> list[frozenset[str]]:
 
 def missing(catalog: Catalog, text: str) -> list[str]:
     """The words of a text that no instruction has."""
-    spec, words = catalog.database.spec, words_of(text)
+    spec = catalog.database.spec
     known = vocabulary(spec)
-    return [word for word in words if not any({*meaning} <= known or sizes(word) for meaning in meanings(spec, (word,)))]
+    return [
+        word
+        for word in joined(names(spec), words_of(text))
+        if not any({*meaning} <= known or sizes(word) for meaning in meanings(spec, (word,)))
+    ]
 
 
 def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:
     """The matches that no preference puts after another, and the preferences of the spec that decided.
 
-    Before these, an opcode that begins with the first word is preferred, then a spelling that begins with all of them, the first meaning of
-    the words, types of A and B before other types, and the order of the words.
+    Before these, an opcode that begins with one of the words is preferred, then a spelling that begins with all of them, the first meaning
+    of the words, types of A and B before other types, and the order of the words.
     """
     left, reasons = list(matches), list[str]()
-    left = [match for match in left if match.places[:1] == (0,)] or left
+    left = [match for match in left if 0 in match.places] or left
     left = [match for match in left if f"{match.instruction.canonical.lower()}.".startswith(f"{'.'.join(match.words)}.")] or left
     rank = min(match.rank for match in left)
     left = [match for match in left if match.rank == rank]

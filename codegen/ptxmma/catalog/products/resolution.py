@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.operands import tensor_places
@@ -131,30 +131,36 @@ def places(spec: Spec, variant: Variant, kind: str, matrix: str) -> TensorPlaces
     return tensor_places.of(memory, kind, matrix, {**variant.facts, **known}, known)
 
 
-def completed(spec: Spec, opcode: Variant, given: Mapping[str, str | int], kind: str, matrix: str) -> Product | None:
-    """The first product with some arguments, if an operand has one place in all of them; None where it depends on what is not given.
+def completed(
+    spec: Spec, opcode: Variant, given: Mapping[str, str | int], answer: Callable[[Product], object]
+) -> tuple[Product | None, dict[str, list[str | int]]]:
+    """The largest product with some arguments, of those that have an answer if any has, and what else the answer depends on: legal values.
 
-    Depths and further fields that are not given are the usual ones.  ``kind`` and ``matrix`` name the operand.
+    Depths and further fields that are not given are the usual ones.  ``answer`` is None for a product that has none.
     """
-    first: Product | None = None
+    usual: dict[tuple[tuple[str, str | int], ...], dict[str, str | int]] = {}
+    answers: dict[Product, object] = {}
     rules = spec.tensor_products
     for types in product_rules.typed(rules, opcode.facts) if rules is not None else ():
-        usual: dict[str, str | int] = {}
         for choice in product_rules.sized(rules, opcode.facts, types) if rules is not None else ():
-            if any(str(choice.values.get(name)) != str(value) for name, value in given.items()):
-                continue
             deep = {name: value for name, value in choice.values.items() if name not in ("m", "n", "stype")}
-            usual = usual or deep
-            if deep == usual:
+            said = all(str(choice.values.get(name)) == str(value) for name, value in given.items())
+            if said and deep == usual.setdefault(tuple(types.items()), deep):
                 product = Product(opcode, choice)
-                first = first or product
-                if _placement(spec, product, kind, matrix) != _placement(spec, first, kind, matrix):
-                    return None
-    return first
+                answers[product] = answer(product)
+    answers = {product: known for product, known in answers.items() if known is not None} or answers
+    largest = max(answers, key=lambda product: product.extents["m"] * product.extents["n"], default=None)
+    depends: dict[str, list[str | int]] = {}
+    for name in largest.choice.values if largest else ():
+        first: dict[tuple[tuple[str, str | int], ...], object] = {}
+        others = {product: tuple(pair for pair in product.chosen if pair[0] != name) for product in answers}
+        if any(first.setdefault(others[product], known) != known for product, known in answers.items()):
+            depends[name] = list(dict.fromkeys(product.choice.values[name] for product in answers))
+    return largest, depends
 
 
-def _placement(spec: Spec, product: Product, kind: str, matrix: str) -> object:
-    """Everything that says where an operand lies in a product."""
+def placement(spec: Spec, product: Product, kind: str, matrix: str) -> object:
+    """Everything that says where an operand of a kind lies in a product, which may be compared with that of another."""
     placed = places(spec, product, kind, matrix)
     if placed is None:
         return product.chosen

@@ -15,7 +15,9 @@ from ptxmma.catalog.summaries.listing import least_targets
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
 
 _PARTS = re.compile(r"[\w:]+")
-_VERSION = re.compile(r"(ptx|cuda)(?: ?isa)?(?: ?version)? ?(\d+(?:\.\d+)?)")
+_VERSION = re.compile(
+    r"(?P<latest>(?:latest|newest|current) )?(?P<of>ptx|cuda)(?: ?isa)?(?: ?version)? ?(?(latest)|(?P<number>\d+(?:\.\d+)?))"
+)
 #: Words of a question that say nothing of a descriptor.
 _IDLE = {"of", "the", "a", "for", "in", "field", "fields", "dimension"}
 
@@ -53,18 +55,31 @@ def _topic(catalog: Catalog, plain: str) -> Explanation | None:
     parts = plain.replace("_", " ").replace("-", " ").split("::")
     names = {" ".join(parts[first:]) for first in range(len(parts))}
     found = (topic for topic in catalog.database.spec.topics if names & {*topic.names})
-    return next((Explanation(topic.names[0], topic.text, {}, topic.commands) for topic in found), None)
+    return next((Explanation(topic.names[0], topic.text, _space(catalog, topic.names[0]), topic.commands) for topic in found), None)
+
+
+def _space(catalog: Catalog, title: str) -> dict[str, list[str]]:
+    """The sizes and the rules of the space with a title: ``column: 576 on sm_107f; 512 on sm_100f, sm_101f``; empty where there is none."""
+    space = next((each for each in catalog.database.spec.spaces if each.title == title), None)
+    if space is None:
+        return {}
+    sizes = {
+        name: "; ".join(f"{each.size}" + (f" on {', '.join(each.targets)}" if each.targets else "") for each in every)
+        for name, every in space.coordinates.items()
+    }
+    return {"sizes": [f"{name}: {text}" for name, text in sizes.items() if text], "rules": [note.text for note in space.notes]}
 
 
 def _version(catalog: Catalog, plain: str) -> Explanation | None:
-    """A PTX ISA version, by its number or the number of the CUDA release that brought it."""
+    """A PTX ISA version, by its number or the number of the CUDA release that brought it; or the latest."""
     match = _VERSION.fullmatch(plain)
     if match is None:
         return None
     spec = catalog.database.spec
-    number: Callable[[IsaVersion], str] = (lambda entry: entry.version) if match[1] == "ptx" else (lambda entry: entry.cuda)
-    asked = match[2] if "." in match[2] else f"{match[2]}.0"
-    one_of(f"{match[1].upper()} version", asked, map(number, spec.isa_versions))
+    number: Callable[[IsaVersion], str] = (lambda entry: entry.version) if match["of"] == "ptx" else (lambda entry: entry.cuda)
+    asked = match["number"] or max(map(Version, map(number, spec.isa_versions)))
+    asked = asked if "." in asked else f"{asked}.0"
+    one_of(f"{match['of'].upper()} version", asked, map(number, spec.isa_versions))
     entry = next(entry for entry in spec.isa_versions if number(entry) == asked)
     version = Version(entry.version)
     first = Counter(each.family for each in catalog.all() if min(each.accepted_by().values(), default=None) == version)
