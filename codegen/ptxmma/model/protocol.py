@@ -79,8 +79,12 @@ class Transition(Entry, frozen=True, kw_only=True):
     rule: Name = ""  # the rule of the checker that the instructions break
     advice: bool = False  # whether that is only a note: others write it so, and the manual does not rule it out
     text: Text
-    mend: str = ""  # the repair, in the imperative; empty where the text names the instruction that is missing
+    mend: str = ""  # the repair of what breaks the rule, in the imperative: "write tcgen05.commit after the last product"
     source: Source
+
+    def __post_init__(self) -> None:
+        if bool(self.rule) != bool(self.mend):
+            raise ValueError("what breaks a rule needs mend, its repair, and nothing else has one")
 
 
 class Lifecycle(Entry, frozen=True, kw_only=True):
