@@ -95,8 +95,8 @@ def _module(text: bytes, opcodes: Opcodes, pairing: Pairing) -> Module:
         kernel = function.text
         if kernel.startswith(b".entry") and any(word.encode() in kernel for word in pairing.made):
             addresses = Addresses(kernel, Predicates(kernel))
-            uses = [use._replace(offset=use.offset + begin) for use in uses_of(kernel, words_of_pairing(pairing), addresses)]
-            copies = uses_of(kernel, ("cp.async.bulk", "cp.reduce.async.bulk"), addresses)
+            uses = [use._replace(offset=use.offset + begin) for use in uses_of(addresses, words_of_pairing(pairing))]
+            copies = uses_of(addresses, ("cp.async.bulk", "cp.reduce.async.bulk"))
             return Module(text, uses, [use for use in copies if b"bulk_group" in use.opcode])
         begin += len(kernel)
     return Module(text)

@@ -16,11 +16,12 @@ from ptxmma.ptx.lines import operands_by_count
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
+    from collections.abc import Iterator, Sequence
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.catalog.operands import Operand
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.check.kernels import Kernel
+    from ptxmma.ptx.known_bits import KnownBits
     from ptxmma.ptx.statements import Function, Statement
 
 _BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
@@ -37,17 +38,12 @@ class Alignment:
         self._catalog = catalog
         self._aligned = functools.lru_cache(maxsize=1 << 10)(self._aligned_operands)
 
-    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on addresses of a kernel, each with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            opcodes: the opcodes of its matrix instructions.
-            bits: the bits of its registers.
-        """
-        aligned = [opcode for opcode in opcodes if self._aligned(opcode)]
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on addresses of a kernel, each with the opcode that it is about."""
+        function = kernel.function
+        aligned = [opcode for opcode in kernel.opcodes if self._aligned(opcode)]
         addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
-        for statement, place, text in bits.doubts(lambda known: _doubts(addressed, known)):
+        for statement, place, text in kernel.bits.doubts(lambda known: _doubts(addressed, known)):
             yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
         for statement, operands in addressed:
             for place, operand in operands:

@@ -7,11 +7,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, mapped
+from ptxmma.check.clusters import mapped
+from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import UNCOUNTED
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.graphs import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +91,7 @@ def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False
 
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The arrivals of more threads than a phase of their mbarrier needs, with both numbers."""
-    text = barriers.function.text
+    text = barriers.kernel.text
     exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
         place = each.place
@@ -98,14 +100,14 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         if place is not None and count and few is not None and max(few.blocks) > count:
             there = _mapped(barriers, each)
             address = there.address if there else text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
-            if all(barriers.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
+            if all(barriers.kernel.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
                 given = f"{count:,} in line {_line_of_init(barriers, place)}"
                 yield each, f"{given}, and {max(few.blocks):,} come; initialise it with that number, or let fewer arrive"
 
 
 def _line_of_init(barriers: Mbarriers, place: Place) -> int:
     """The line of the first instruction that initialises an mbarrier, where its count stands."""
-    return barriers.function.position(next(each.use.offset for each in barriers.made if each.may_be_of(place)))[0]
+    return barriers.kernel.function.position(next(each.use.offset for each in barriers.made if each.may_be_of(place)))[0]
 
 
 def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int | None = None) -> _Arrivals | None:
@@ -118,9 +120,10 @@ def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int
         exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
     opcode, times = used.use.opcode, times_of(barriers, used)
-    mask = (barriers.fewest if sure else barriers.most).get(used.use.offset)
-    if mask is None or times is None or used.place is None or opcode.startswith(_DROPS):
+    executed = (barriers.kernel.executed_together if sure else barriers.kernel.executed).get(used.use.offset)
+    if executed is None or times is None or used.place is None or opcode.startswith(_DROPS):
         return None
+    mask = executed.threads
     if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
         return None
     if exist is not None:
@@ -137,21 +140,21 @@ def _in_blocks(barriers: Mbarriers, used: Used, mask: int, times: int, *, sure: 
     remote = is_remote(barriers, used)
     if size <= 1:  # of a cluster whose size is not known, only the thread block's own arrivals count
         return None if remote else (number,)
-    ranks = barriers.ranks[sure].get(use.offset, 0)
+    kernel = barriers.kernel
+    ranks = threads_at(kernel.executed_by_blocks_together if sure else kernel.executed_by_blocks, use.offset)
     executing = [rank for rank in range(size) if ranks >> rank & 1]
     if not remote:
         return tuple(number if rank in executing else 0 for rank in range(size))
     if _SENT in use.opcode:
-        sent = barriers.addresses.of(use.operand, use.offset)
+        sent = barriers.kernel.addresses.of(use.operand, use.offset)
         return None if sent.terms else tuple(number * len(executing) * (sent.constant >> rank & 1) for rank in range(size))
     address = _mapped(barriers, used)
     if address is None:
         return None
-    registers = barriers.paths.registers
-    to = registers.masks(OWN_RANK, size, OF_BLOCKS).numbers_of(address.rank)
+    to = kernel.ranks.numbers_of(address.rank)
     if to is not None:
         return tuple(number * sum(to[each] == rank for each in executing) for rank in range(size))
-    to = registers.masks(thread_values.INDEX, thread_values.threads_of(barriers.function.text)).numbers_of(address.rank)
+    to = kernel.threads.numbers_of(address.rank)
     if to is None:
         return None
     own = (sum(1 << thread for thread, each in enumerate(to) if each == rank) & mask for rank in range(size))
@@ -168,13 +171,13 @@ def is_remote(barriers: Mbarriers, used: Used) -> bool:
 
 def _mapped(barriers: Mbarriers, used: Used) -> Mapped | None:
     """The ``mapa`` that gives the address of an mbarrier; None without one."""
-    match = _REGISTER.search(barriers.function.text, used.use.offset) if b"mapa" in barriers.function.text else None
-    return mapped(barriers.function, match[1], used.use.offset) if match is not None else None
+    match = _REGISTER.search(barriers.kernel.text, used.use.offset) if b"mapa" in barriers.kernel.text else None
+    return mapped(barriers.kernel.function, match[1], used.use.offset) if match is not None else None
 
 
 def uncounted(barriers: Mbarriers) -> str:
     """The arrivals and the bytes of a kernel that are not counted; empty where all are."""
-    text = barriers.function.text
+    text = barriers.kernel.text
     words = [word.decode() for word in UNCOUNTED if word in text]
     remote = [each for each in barriers.arrivals if is_remote(barriers, each)]
     words += ["arrivals in thread blocks that are not known"] if any(_arrivals(barriers, each) is None for each in remote) else []
@@ -188,7 +191,7 @@ def times_of(barriers: Mbarriers, used: Used) -> int | None:
     """The arrivals of each thread that executes an instruction once; None where it is not known."""
     opcode, operand = used.use.opcode, used.use.operand
     counted = operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode
-    times = barriers.addresses.of(operand if counted else b"1", used.use.offset)
+    times = barriers.kernel.addresses.of(operand if counted else b"1", used.use.offset)
     return None if times.terms else times.constant
 
 
@@ -220,18 +223,15 @@ def _meet(barriers: Mbarriers, arriving: Sequence[Used], between: Sequence[Used]
     stops: dict[int, list[tuple[int, bool]]] = {}
     for each in (*arriving, *between):
         stops.setdefault(each.block, []).append((each.use.offset, each in arriving))
-    waiting = [(each.block, each.use.offset) for each in arriving]
-    seen = set[int]()
-    while waiting:
-        block, begin = waiting.pop()
-        following = min((stop for stop in stops.get(block, ()) if stop[0] > begin), default=None)
-        if following is None:
-            fresh = {way.after for way in barriers.paths.ways[block] if way.after >= 0} - seen
-            seen |= fresh
-            waiting += [(after, -1) for after in fresh]
-        elif following[1]:
-            return True
-    return False
+
+    def stop_after(place: tuple[int, int]) -> tuple[int, bool]:
+        """The next of the instructions in a block, and whether it is an arrival; -1 without one."""
+        return min((stop for stop in stops.get(place[0], ()) if stop[0] > place[1]), default=(-1, False))
+
+    def following(place: tuple[int, int]) -> list[tuple[int, int]]:
+        return [(way.after, -1) for way in barriers.kernel.ways[place[0]] if way.after >= 0] if stop_after(place)[0] < 0 else []
+
+    return any(stop_after(place)[1] for place in reachable([(each.block, each.use.offset) for each in arriving], following))
 
 
 def _answers(barriers: Mbarriers, asked: Place, place: Place) -> bool:

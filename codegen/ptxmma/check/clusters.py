@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.kernels import OWN_RANK
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.lines import operands_by_count
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.catalog.operands import Operand
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.check.kernels import Kernel
+    from ptxmma.ptx.known_bits import KnownBits
     from ptxmma.ptx.statements import Function, Statement
 
 _COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n        [tile], [%rd0], 64, [bar], {};"
@@ -35,15 +36,12 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-_SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
 #: An instruction on shared memory of its own thread block, and the register of the address.
 _OWN = re.compile(
     rb"(?<![\w$%.:])((?:ld|st|atom|red|mbarrier|ldmatrix|stmatrix)\.(?:(?!async)[\w:]+\.)*?shared(?:::cta)?(?:\.[\w:]+)*)\s[^;\[]*\[\s*([\w$%]+)"
 )
 #: Instructions through which an address stays one of the same thread block, and most of them that are followed.
 _COPYING, _MOST_COPIES = (b"mapa", b"mov.", b"add.", b"cvta.", b"cvt."), 16
-#: The rank of a thread block in its cluster, and the special registers that differ between thread blocks.
-OWN_RANK, OF_BLOCKS = b"%cluster_ctarank", re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: The kind of an operand that is a mask of thread blocks, and the unit of one that is the rank of a thread block.
 _MASK, _RANK = "cta-mask", "blocks"
 
@@ -64,22 +62,15 @@ class Clusters:
         self._mapping = next((each.source for each in catalog.database.spec.instructions if each.name == "mapa"), "")
         self._naming = functools.lru_cache(maxsize=1 << 10)(self._naming_operands)
 
-    def of_kernel(self, function: Function, opcodes: Set[bytes], bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on masks and ranks of a kernel, each with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            opcodes: the opcodes of its matrix instructions.
-            bits: the bits of its registers.
-        """
-        naming = {each for each in opcodes if self._naming(each)}
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on masks and ranks of a kernel, each with the opcode that it is about."""
+        naming = {each for each in kernel.opcodes if self._naming(each)}
         if not naming:
             return
-        yield from self._misplaced(function)
-        size = size_of(function.text)
-        named = [(each, self._naming(each.opcode)) for each in function.statements_of(naming)]
-        for statement, place, text in bits.doubts(lambda known: _doubts(named, known, size)):
-            yield Remark(function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
+        yield from self._misplaced(kernel.function)
+        named = [(each, self._naming(each.opcode)) for each in kernel.function.statements_of(naming)]
+        for statement, place, text in kernel.bits.doubts(lambda known: _doubts(named, known, kernel.cluster)):
+            yield Remark(kernel.function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
 
     def _misplaced(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions on the thread block's own shared memory by an address that ``mapa`` gives."""
@@ -118,12 +109,6 @@ def mapped(function: Function, name: bytes, at: int) -> Mapped | None:
 
 def _names(operand: Operand) -> bool:
     return operand.kind == _MASK or operand.unit == _RANK
-
-
-def size_of(text: bytes) -> int:
-    """The most thread blocks that a cluster of a kernel may have; 0 where it does not say."""
-    limit = _SIZE.search(text, 0, text.find(b"{"))
-    return math.prod(int(size) for size in limit[1].split(b",") if size.strip()) if limit is not None else 0
 
 
 def _doubts(

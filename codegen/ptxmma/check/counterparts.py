@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.kernel_paths import has_modifier, is_named
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
+from ptxmma.check.transitions import has_modifier, is_named
 from ptxmma.ptx.addresses import Place
 from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
@@ -19,9 +19,9 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ptxmma.check.kernels import Kernel
     from ptxmma.model import ByteCount, Counterpart, Pairing, Protocol
     from ptxmma.ptx.addresses import Addresses
-    from ptxmma.ptx.statements import Function
 
 _INIT, _ARRIVE = "mbarrier.init.shared.b64 [tile], 1;", "mbarrier.arrive.shared.b64 _, [tile];"
 _EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 256;"
@@ -93,22 +93,16 @@ class Counterparts:
     def __init__(self, protocols: Sequence[Protocol]) -> None:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
 
-    def of_kernel(self, function: Function, addresses: Addresses) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on instructions of a kernel that lack another one on the same object, each with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            addresses: its addresses.
-        """
-        text = function.text
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions of a kernel that lack another one on the same object, each with the opcode that it is about."""
         for pairing in self._pairings:
-            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
+            if not any(map(kernel.mentions, pairing.made)) or not kernel.is_closed:
                 continue
-            named = uses_of(text, words_of_pairing(pairing), addresses)
+            named = uses_of(kernel.addresses, words_of_pairing(pairing))
             uses = [use for use in named if not any(has_modifier(use.opcode, name) for name in pairing.without)]
             yield from _unfollowed(uses)
-            for count in pairing.counts if b"mapa" not in text else ():  # another thread block may bring more bytes
-                for use, numbers in _miscounted(text, uses, count, addresses):
+            for count in pairing.counts if not kernel.mentions("mapa") else ():  # another thread block may bring more bytes
+                for use, numbers in _miscounted(kernel, uses, count):
                     message = f"{count.text}: {numbers} (PTX ISA {count.source})"
                     yield Remark(Token(use.opcode, use.offset), "warning", count.rule, message), use.opcode
             for need in pairing.needs:
@@ -117,8 +111,9 @@ class Counterparts:
                     yield Remark(Token(use.opcode, use.offset), "warning", need.rule, message), use.opcode
 
 
-def uses_of(text: bytes, words: Iterable[str], addresses: Addresses, *, first: bool = False) -> Iterator[Use]:
-    """The instructions of a text with some opcodes, on the objects that their last operands in brackets name, or their first."""
+def uses_of(addresses: Addresses, words: Iterable[str], *, first: bool = False) -> Iterator[Use]:
+    """The instructions of a function with some opcodes, on the objects that their last operands in brackets name, or their first."""
+    text = addresses.text
     for match in opcodes_of(text, {word.encode() for word in words}):
         written = text[match.end() : text.find(b";", match.end())]
         operands = _FIRST_PLACE.match(written) if first else _LAST_PLACE.search(written)
@@ -141,7 +136,7 @@ def _unfollowed(uses: Sequence[Use]) -> Iterator[tuple[Remark, bytes]]:
         yield Remark(Token(computed[0].opcode, computed[0].offset), "note", "not-followed", text), computed[0].opcode
 
 
-def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: Addresses) -> Iterator[tuple[Use, str]]:
+def _miscounted(kernel: Kernel, uses: Sequence[Use], count: ByteCount) -> Iterator[tuple[Use, str]]:
     """The instructions that expect another number of bytes than the copies to their object bring, with both numbers.
 
     An object is judged if all that brings bytes for it is executed with one instruction that expects some: without a label or a branch
@@ -149,7 +144,7 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
     """
     expecting = [use for use in uses if any(starts(use.opcode, word.encode()) for word in count.expects)]
     others = [use for use in uses if b"complete_tx" in use.opcode]
-    ways = _ways(text, [*expecting, *others]) if expecting and others else {}
+    ways = _ways(kernel.text, [*expecting, *others]) if expecting and others else {}
     for use in expecting:
         bringing = [each for each in others if each.place is None or use.place is None or each.place.meets(use.place)]
         if not bringing or use.place is None or any(each.place is None for each in (*expecting, *bringing)):
@@ -158,8 +153,8 @@ def _miscounted(text: bytes, uses: Sequence[Use], count: ByteCount, addresses: A
         together = [each for each in bringing if ways[each.offset] == ways[use.offset]]
         if not together or len({*expected_on}) < len(expected_on) or not {ways[each.offset] for each in bringing} <= {*expected_on}:
             continue
-        sizes = [_size(text, each, count, addresses) for each in together]
-        expected = addresses.of(use.operand, use.offset)
+        sizes = [_size(kernel, each, count) for each in together]
+        expected = kernel.addresses.of(use.operand, use.offset)
         if None not in sizes and use.operand and not expected.terms and (brought := sum(filter(None, sizes))) != expected.constant:
             yield use, f"{brought:,} bytes, not {expected.constant:,}; expect the sum of their sizes"
 
@@ -175,13 +170,13 @@ def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:
     return ways
 
 
-def _size(text: bytes, use: Use, count: ByteCount, addresses: Addresses) -> int | None:
+def _size(kernel: Kernel, use: Use, count: ByteCount) -> int | None:
     """The bytes that a copy brings; None if they are not a constant of the text."""
     copies = any(use.opcode.startswith(f"{word}.shared".encode()) for word in count.brings)
     if not copies or b"multicast" in use.opcode:
         return None
-    operand = _BEFORE_LAST.search(text[use.offset : text.find(b";", use.offset)])
-    size = addresses.of(operand[1], use.offset) if operand is not None else None
+    operand = _BEFORE_LAST.search(kernel.written(use.offset))
+    size = kernel.addresses.of(operand[1], use.offset) if operand is not None else None
     return size.constant if size is not None and not size.terms else None
 
 

@@ -8,7 +8,7 @@ Where the product is not known, they are judged by what holds for every product.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.catalog.descriptors.bits import mask
@@ -23,7 +23,7 @@ from ptxmma.check.rule import Rule
 from ptxmma.matrices.product_operands import Multiplicand, described, product_operands
 from ptxmma.matrices.shared.suspicions import Suspicion, suspicions
 from ptxmma.model import matches
-from ptxmma.ptx.known_bits import Bits, KnownBits, RegisterBits
+from ptxmma.ptx.known_bits import Bits, KnownBits
 from ptxmma.ptx.lines import items
 from ptxmma.ptx.literals import integer
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from ptxmma.catalog.descriptors.bits import Value
     from ptxmma.catalog.descriptors.codec import Codec
     from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.check.kernels import Kernel
     from ptxmma.ptx.flow_events import Issue
     from ptxmma.ptx.outline import Outline
-    from ptxmma.ptx.statements import Function, Statement
+    from ptxmma.ptx.statements import Statement
 
 RULES: Mapping[str, Rule] = {
     "descriptor": Rule(
@@ -78,16 +79,16 @@ class MatrixDescriptors:
         self._described = functools.lru_cache(maxsize=1 << 8)(self._descriptors)
         self._texts: dict[tuple[Bits, str | None, Multiplicand, str], list[str]] = {}
 
-    def of_function(self, function: Function, outline: Outline, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, kernel: Kernel, outline: Outline) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike.
 
         Args:
-            function: the function.
+            kernel: the function.
             outline: its asynchronous instructions.
-            bits: the bits of its registers.
         """
+        function = kernel.function
         reported = set[str]()
-        for issue, each, text in bits.doubts(functools.partial(self._doubts, outline)):
+        for issue, each, text in kernel.bits.doubts(functools.partial(self._doubts, outline)):
             message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
             statement = function.statement(issue.offset)
             if statement is not None and statement.broken is None and message not in reported:
@@ -176,20 +177,14 @@ class TensorDescriptors:
         self._matrix = functools.lru_cache(maxsize=1 << 10)(self._wrong_matrix)
         self._mask = functools.lru_cache(maxsize=1 << 8)(self._wrong_mask)
 
-    def of_function(self, function: Function, opcodes: Set[bytes], bits: RegisterBits, target: str) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike.
-
-        Args:
-            function: the function.
-            opcodes: the opcodes of its matrix instructions.
-            bits: the bits of its registers.
-            target: the target that it is for.
-        """
-        if not any(opcode.startswith(self._opcodes) for opcode in opcodes):
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on the descriptors of a function, each with the opcode that it is about: the first of those that are alike."""
+        if not any(opcode.startswith(self._opcodes) for opcode in kernel.opcodes):
             return
+        function = kernel.function
         statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
         reported = set[str]()
-        for statement, each, text, severity in bits.doubts(functools.partial(self._doubts, statements, target)):
+        for statement, each, text, severity in kernel.bits.doubts(functools.partial(self._doubts, statements, kernel.target)):
             where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
             # A limit of products brings its own source.
             message = f"{where}{text}" if "(PTX ISA " in text else f"{where}{text} (PTX ISA {each.source})"

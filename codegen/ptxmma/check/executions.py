@@ -10,11 +10,11 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, size_of
 from ptxmma.check.counterparts import Use, uses_of
-from ptxmma.check.kernel_paths import ALIGNED, has_modifier
+from ptxmma.check.kernels import OWN_RANK, PAIR, threads_at
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
+from ptxmma.check.transitions import ALIGNED, has_modifier
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.outline import starts
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog
-    from ptxmma.check.kernel_paths import KernelPaths, Reached
+    from ptxmma.check.kernels import Kernel
     from ptxmma.model import Issuer, Statement
-    from ptxmma.ptx.addresses import Addresses
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
-    from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.known_bits import KnownBits
 
 _FIRST = "mov.u32 %r4, %tid.x;\nsetp.eq.u32 %p0, %r4, 0;"
 _ALLOC, _READ, _FREE = (
@@ -71,8 +69,6 @@ RULES: Mapping[str, Rule] = {
 _OF_WARPS = (ALIGNED, b"bar.warp.sync", b"shfl.sync", b"elect.sync", b"vote.sync")
 #: A commit, which a mask sends to several thread blocks; and the bits of that mask.
 _TRACKED, _SENT, _MOST_BLOCKS = b"tcgen05.commit", b".multicast::cluster", 16
-#: Thread blocks of a pair.
-_PAIR = 2
 
 
 class _Part(NamedTuple):
@@ -105,38 +101,31 @@ class Executions:
         self.words = {*self._asking, *issued, *(each.start for each in together if each.name in named)}
         self._over = functools.lru_cache(maxsize=1 << 10)(self._uniform)
 
-    def of_kernel(self, function: Function, paths: KernelPaths, addresses: Addresses, bits: RegisterBits) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on instructions that a part of the threads executes, each with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            paths: the paths through it.
-            addresses: its addresses.
-            bits: the bits of its registers.
-        """
-        text = function.text
-        if not text.startswith(b".entry"):
-            return
-        if OWN_RANK in text and any(word.encode() in text for issuer in self._both for word in issuer.instructions):
-            yield from self._lone(function, paths)
-        yield from self._doubled(text, paths)
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions that a part of the threads executes, each with the opcode that it is about."""
+        text = kernel.text
+        if OWN_RANK in text and any(kernel.mentions(word) for issuer in self._both for word in issuer.instructions):
+            yield from self._lone(kernel)
+        yield from self._doubled(kernel)
         if _SENT in text:
-            yield from bits.doubts(lambda known: self._untold(text, paths, addresses, known))
+            yield from kernel.bits.doubts(lambda known: self._untold(kernel, known))
         if b"%tid.y" in text or b"%tid.z" in text:
             return
-        yield from self._repeated(function, paths)
+        yield from self._repeated(kernel)
         if any(word in text for word in self._asking) and (thread_values.INDEX in text or b"elect.sync" in text):
-            yield from self._partial(text, paths.executed, thread_values.threads_of(text))
+            yield from self._partial(kernel)
 
-    def _partial(self, text: bytes, reached: Sequence[Reached], count: int) -> Iterator[tuple[Remark, bytes]]:
+    def _partial(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only a part of a warp or warpgroup may execute."""
-        judged = [(each, fact) for each in reached if (fact := self._over(each.opcode)) is not None]
+        count = thread_values.threads_of(kernel.text)
+        judged = [(each, fact) for each in kernel.executed.values() if (fact := self._over(each.opcode)) is not None]
         # The warps of a warpgroup may execute the same instruction in different branches.
         alike: dict[bytes, int] = {}
         for each, _ in judged:
-            alike[_written(text, each)] = alike.get(_written(text, each), 0) | each.threads
+            alike[kernel.written(each.offset)] = alike.get(kernel.written(each.offset), 0) | each.threads
         for each, fact in judged:
-            part = _part(each.threads, count, self._scopes["warp"]) or _part(alike[_written(text, each)], count, self._scopes[fact.over])
+            part = _part(each.threads, count, self._scopes["warp"])
+            part = part or _part(alike[kernel.written(each.offset)], count, self._scopes[fact.over])
             if part is not None:
                 few = f"{part.threads} of the {part.size} threads of a {fact.over if part.size > self._scopes['warp'] else 'warp'}"
                 message = f"no more than {few} come here, from thread {part.first} on; all must execute it together (PTX ISA {fact.source})"
@@ -148,67 +137,60 @@ class Executions:
         facts = [fact for fact in instruction.uniform() if fact.over] if instruction is not None else []
         return max(facts, key=lambda fact: self._scopes[fact.over], default=None)
 
-    def _repeated(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+    def _repeated(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that more threads execute than are to."""
-        text, warp = function.text, self._scopes["warp"]
-        named = [issuer for issuer in self._once if any(word.encode() in text for word in issuer.instructions)]
+        text, warp = kernel.text, self._scopes["warp"]
+        named = [issuer for issuer in self._once if any(map(kernel.mentions, issuer.instructions))]
         # A kernel of a single thread has no instruction of a warp, and does not ask which thread it is.
         asked = (_OF_WARPS, (thread_values.INDEX, b"elect.sync"))
         if not named or not all(any(word in text for word in words) for words in asked):
             return
         count = thread_values.threads_of(text)
-        for each in paths.executed_by_warps:
+        for each in kernel.executed_by_warps.values():
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.modifiers)), None)
             if issuer is None or not _has_whole(each.threads, count, warp):
                 continue
             if issuer.once == "operands":
-                names = words_of(_written(text, each)[len(each.opcode) :])
-                if any(not function.lanes.of(name).is_shared for name in names if name.startswith(b"%")):
+                names = words_of(kernel.written(each.offset)[len(each.opcode) :])
+                if any(not kernel.function.lanes.of(name).is_shared for name in names if name.startswith(b"%")):
                     continue
             message = f"all {warp} threads of a warp execute it, each for itself: {issuer.alone} does; choose it with elect.sync"
             message += f" (PTX ISA {issuer.source})"
             yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
-    def _doubled(self, text: bytes, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+    def _doubled(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that both thread blocks of a pair execute, where one does for both."""
-        named = [issuer for issuer in self._once if issuer.lone and all(modifier.encode() in text for modifier in issuer.lone)]
-        count = max(size_of(text), _PAIR)
-        together = paths.reached_together(paths.registers.masks(OWN_RANK, count, OF_BLOCKS).together) if named else []
-        for each in together:
+        named = [issuer for issuer in self._once if issuer.lone and all(map(kernel.mentions, issuer.lone))]
+        for each in kernel.executed_by_blocks_together.values() if named else ():
             issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.lone)), None)
-            if issuer is not None and _has_whole(each.threads, count, _PAIR):
+            if issuer is not None and _has_whole(each.threads, kernel.ranks.count, PAIR):
                 message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair}: compare %cluster_ctarank"
                 message += f" (PTX ISA {issuer.source})"
                 yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
-    def _untold(self, text: bytes, paths: KernelPaths, addresses: Addresses, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:
+    def _untold(self, kernel: Kernel, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a thread block for an mbarrier on which nothing but commits arrives, and only those for others."""
-        count = max(size_of(text), _PAIR)
-        masks = paths.registers.masks(OWN_RANK, count, OF_BLOCKS)
         for pairing, fault in self._untold_faults:
-            reached = {each.offset: each.threads for each in paths.reached(masks.threads)}
-            together = {each.offset: each.threads for each in paths.reached_together(masks.together)}
-            arrivals = [*uses_of(text, pairing.arrives, addresses)]
-            for wait in uses_of(text, pairing.waits, addresses):
+            arrivals = [*uses_of(kernel.addresses, pairing.arrives)]
+            for wait in uses_of(kernel.addresses, pairing.waits):
                 told = 0
                 for use in arrivals:
                     if use.place is None or wait.place is None or use.place.meets(wait.place):
-                        told |= _told_by(use, reached.get(use.offset, 0), known)
-                untold = together.get(wait.offset, 0) & ~told & (1 << count) - 1
+                        told |= _told_by(use, threads_at(kernel.executed_by_blocks, use.offset), known)
+                untold = threads_at(kernel.executed_by_blocks_together, wait.offset) & ~told
                 if told and untold:
                     lone = (untold & -untold).bit_length() - 1
                     message = f"thread block {lone} of the cluster waits for ever: {fault.text} (PTX ISA {fault.source})"
                     yield Remark(Token(wait.opcode, wait.offset), "warning", fault.rule, message), wait.opcode
 
-    def _lone(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
+    def _lone(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""
-        count = max(size_of(function.text), _PAIR)
-        executed = paths.reached(paths.registers.masks(OWN_RANK, count, OF_BLOCKS).threads)
+        executed = kernel.executed_by_blocks.values()
         for issuer in self._both:
             for word in issuer.instructions:
                 named = [each for each in executed if starts(each.opcode, word.encode()) and _is_of(each.opcode, issuer, issuer.both)]
                 ranks = functools.reduce(int.__or__, [each.threads for each in named], 0)
-                lone = next((rank for rank in range(count) if ranks >> rank & 1 and not ranks >> (rank ^ 1) & 1), None)
+                lone = next((rank for rank in range(kernel.ranks.count) if ranks >> rank & 1 and not ranks >> (rank ^ 1) & 1), None)
                 if lone is not None:
                     message = f"thread block {lone} of the cluster executes it, and {lone ^ 1} never does: it waits for ever; "
                     message += f"execute it in {issuer.pair} (PTX ISA {issuer.source})"
@@ -228,11 +210,6 @@ def _told_by(use: Use, executing: int, known: KnownBits) -> int:
 def _is_of(opcode: bytes, issuer: Issuer, modifiers: Sequence[str]) -> bool:
     """Return whether an opcode is one of an issuer's, and has some modifiers."""
     return any(starts(opcode, word.encode()) for word in issuer.instructions) and all(has_modifier(opcode, each) for each in modifiers)
-
-
-def _written(text: bytes, each: Reached) -> bytes:
-    """The text of an instruction."""
-    return text[each.offset : text.find(b";", each.offset)]
 
 
 def _has_whole(threads: int, count: int, size: int) -> bool:

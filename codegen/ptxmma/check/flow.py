@@ -29,8 +29,9 @@ from ptxmma.check.findings import Severity
 from ptxmma.check.register_state import UNFENCED, Access, Operation, State, on_both, on_either, rename
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.block_scopes import plain
-from ptxmma.ptx.blocks import Graph, NotFollowedError, blocks
+from ptxmma.ptx.blocks import NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
+from ptxmma.ptx.graphs import Graph
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.statements import Token
 

@@ -11,7 +11,7 @@ from ptxmma.check.clusters import Clusters
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.executions import Executions
-from ptxmma.check.kernel_paths import KernelPaths
+from ptxmma.check.kernels import Kernel
 from ptxmma.check.mbarriers import Mbarriers
 from ptxmma.check.phases import PhaseJudge
 from ptxmma.check.proxies import Proxies
@@ -20,8 +20,6 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_fences import ThreadFences
 from ptxmma.check.thread_orders import ThreadOrders
-from ptxmma.ptx.addresses import Addresses
-from ptxmma.ptx.known_bits import RegisterBits
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Token
 
@@ -66,25 +64,23 @@ class KernelJudge:
             opcodes: the opcodes of its matrix instructions.
             target: the target that it is for.
         """
-        bits = RegisterBits(function.text, function.passed, function.registers.variable)
+        kernel = Kernel(function, opcodes, target, self._lifecycles, self._words)
         if self._protocol is not None:
-            yield from self._of_flow(function, opcodes, self._protocol, bits)
-        paths = KernelPaths(function.text, self._lifecycles, self._words, function.predicates)
-        if not function.module.debug:
-            addresses = Addresses(function.text, function.predicates)
-            barriers = functools.cache(functools.partial(Mbarriers, function, paths, addresses))
-            yield from self._orders.of_kernel(function, paths, addresses, barriers)
-            yield from self._counterparts.of_kernel(function, addresses)
-            yield from self._phases.of_kernel(function, barriers)
-            yield from self._fences.of_kernel(function, paths, barriers)
-            yield from self._executions.of_kernel(function, paths, addresses, bits)
-            yield from self._pools.of_kernel(function, paths)
-        yield from self._alignment.of_kernel(function, opcodes, bits)
-        yield from self._clusters.of_kernel(function, opcodes, bits)
-        yield from self._tensors.of_kernel(function, opcodes, paths, bits, target, self._tensor_descriptors.product)
-        yield from self._tensor_descriptors.of_function(function, opcodes, bits, target)
-        if paths.unfollowed:
-            text = f"too many paths of this kernel differ, or a label is missing; not followed: {', '.join(sorted(paths.unfollowed))}"
+            yield from self._of_flow(kernel, self._protocol)
+        if not function.module.debug and function.text.startswith(b".entry"):
+            barriers = functools.cache(functools.partial(Mbarriers, kernel))
+            yield from self._orders.of_kernel(kernel, barriers)
+            yield from self._counterparts.of_kernel(kernel)
+            yield from self._phases.of_kernel(kernel, barriers)
+            yield from self._fences.of_kernel(kernel, barriers)
+            yield from self._executions.of_kernel(kernel)
+            yield from self._pools.of_kernel(kernel)
+        yield from self._alignment.of_kernel(kernel)
+        yield from self._clusters.of_kernel(kernel)
+        yield from self._tensors.of_kernel(kernel, self._tensor_descriptors.product)
+        yield from self._tensor_descriptors.of_kernel(kernel)
+        if kernel.unfollowed:
+            text = f"too many paths of this kernel differ, or a label is missing; not followed: {', '.join(sorted(kernel.unfollowed))}"
             yield Remark(Token(function.text[: len(b".entry")], 0), "note", "not-followed", text), b""
 
     def misaligned(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -94,13 +90,11 @@ class KernelJudge:
             function: the function.
             opcodes: the opcodes of its matrix instructions.
         """
-        bits = RegisterBits(function.text, function.passed, function.registers.variable)
-        return self._alignment.of_kernel(function, opcodes, bits)
+        return self._alignment.of_kernel(Kernel(function, opcodes, "", (), frozenset()))
 
-    def _of_flow(
-        self, function: Function, opcodes: Set[bytes], protocol: flow.Protocol, bits: RegisterBits
-    ) -> Iterator[tuple[Remark, bytes]]:
+    def _of_flow(self, kernel: Kernel, protocol: flow.Protocol) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on the order of asynchronous instructions; of a module for debugging, the one that they are not followed."""
+        function = kernel.function
         if function.module.debug:
             first = flow.first_issue(function, protocol)
             if first is not None and function.module is not self._debugged:
@@ -108,12 +102,12 @@ class KernelJudge:
                 text = "the module is compiled for debugging, where the compiler adds copies of its own: fences and waits are not checked"
                 yield Remark(first, "note", "debug-build", text), first.text
             return
-        yield from self._proxies.of_kernel(function, opcodes)
-        if not any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in opcodes):
+        yield from self._proxies.of_kernel(kernel)
+        if not any(opcode.startswith((*protocol.opcodes.issues,)) for opcode in kernel.opcodes):
             return
         outline = Outline(function.text, protocol.opcodes)
         for hazard in flow.hazards(function, outline, protocol):
             token = Token(b" " * hazard.length, hazard.offset)
             yield Remark(token, hazard.severity, hazard.rule, hazard.message), hazard.instruction.encode()
         yield from costs.of_loops(outline, protocol)
-        yield from self._descriptors.of_function(function, outline, bits)
+        yield from self._descriptors.of_kernel(kernel, outline)

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.kernel_paths import EXIT, Misuse
+from ptxmma.check.misuses import Misuse, misuses
 from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
+from ptxmma.check.transitions import EXIT
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ptxmma.check.kernel_paths import KernelPaths
+    from ptxmma.check.kernels import Kernel
     from ptxmma.model import Lifecycle
     from ptxmma.ptx.conditions import Condition
     from ptxmma.ptx.statements import Function, Statement
@@ -65,8 +66,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def of_kernel(
-    function: Function,
-    paths: KernelPaths,
+    kernel: Kernel,
     lifecycles: Sequence[Lifecycle],
     statements: Sequence[Statement],
     size: Callable[[Statement], int | None],
@@ -76,8 +76,7 @@ def of_kernel(
     """The instructions of a kernel at a wrong time; none in a kernel that cannot be followed.
 
     Args:
-        function: the kernel.
-        paths: the paths through it.
+        kernel: the kernel.
         lifecycles: the lifecycles to follow.
         statements: the instructions of the kernel.
         size: the size of the object that an instruction makes or ends; None where it is not known.
@@ -85,9 +84,8 @@ def of_kernel(
         column: the first column of the cells at an address; None where it is not known.
     """
     at = {each.start: each for each in statements}
-    misuses = paths.misuses(_that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity)
-    for each in misuses:
-        if each.at.opcode == EXIT or (not _is_read(function.text, each, at) and _is_of_same_cells(function.text, each, at, column)):
+    for each in misuses(kernel, _that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity):
+        if each.at.opcode == EXIT or (not _is_read(kernel.text, each, at) and _is_of_same_cells(kernel.text, each, at, column)):
             yield each
 
 
@@ -153,14 +151,9 @@ def _base(statement: Statement) -> bytes:
     return match[1] if match else b""
 
 
-def remarks(function: Function, misuses: Iterable[Misuse]) -> Iterator[tuple[Remark, bytes]]:
-    """The remarks on instructions at a wrong time, each with the opcode that it is about.
-
-    Args:
-        function: the kernel.
-        misuses: the instructions, in the order of the text.
-    """
-    return (_remark(function, each) for each in misuses)
+def remarks(function: Function, found: Iterable[Misuse]) -> Iterator[tuple[Remark, bytes]]:
+    """The remarks on instructions of a kernel at a wrong time, in the order of the text, each with the opcode that it is about."""
+    return (_remark(function, each) for each in found)
 
 
 def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:

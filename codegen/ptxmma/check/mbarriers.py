@@ -6,19 +6,18 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.clusters import OF_BLOCKS, OWN_RANK, size_of
 from ptxmma.check.counterparts import uses_of
+from ptxmma.check.kernels import threads_at
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import opcodes_of, starts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Sequence, Set
 
     from ptxmma.check.counterparts import Use
-    from ptxmma.check.kernel_paths import KernelPaths, Reached
+    from ptxmma.check.kernels import Kernel, Reached
     from ptxmma.model import Pairing
-    from ptxmma.ptx.addresses import Addresses, Place
-    from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.sums import Sum
 
 #: Parts of opcodes on mbarriers that count bytes: a copy, and an arrival that expects it.
@@ -82,12 +81,11 @@ class Mbarriers:
     """The mbarriers of a kernel.
 
     Args:
-        function: the kernel.
-        paths: the paths through it.
-        addresses: its addresses.
+        kernel: the kernel.
         pairing: the spec's facts on mbarriers.
 
     Attributes:
+        kernel, pairing: as given.
         made: the instructions that initialise one.
         arrivals: the instructions that arrive on one.
         fills: the copies that bring bytes, and the instructions that expect these.
@@ -97,10 +95,9 @@ class Mbarriers:
         NotFollowedError: the kernel cannot be followed.
     """
 
-    def __init__(self, function: Function, paths: KernelPaths, addresses: Addresses, pairing: Pairing) -> None:
-        self.function, self.paths, self.addresses, self.pairing = function, paths, addresses, pairing
-        self.block_of = paths.block_of
-        uses = [Used(use, self.block_of(use.offset)) for use in uses_of(function.text, words_of_phases(pairing), addresses)]
+    def __init__(self, kernel: Kernel, pairing: Pairing) -> None:
+        self.kernel, self.pairing = kernel, pairing
+        uses = [Used(use, kernel.block_of(use.offset)) for use in uses_of(kernel.addresses, words_of_phases(pairing))]
         self.made, self.arrivals, self.waits = (
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
             for named in (pairing.made, pairing.arrives, pairing.waits)
@@ -111,15 +108,15 @@ class Mbarriers:
     @functools.cached_property
     def are_counted(self) -> bool:
         """True if arrivals can be counted: the kernel says how many threads it has, and ``%tid.x`` tells them apart."""
-        text = self.function.text
+        text = self.kernel.text
         return thread_values.is_limited(text) and not any(word in text for word in UNCOUNTED)
 
     @functools.cached_property
     def rounds(self) -> list[frozenset[int]]:
         """The blocks of each loop that does more than repeat a wait, the smallest loop first."""
         waiting = {each.use.offset for each in self.waits}
-        working = {number for number, events in enumerate(self.paths.instructions) if any(event.offset not in waiting for event in events)}
-        return [loop for loop in self.paths.loops if not working.isdisjoint(loop)]
+        working = {number for number, events in enumerate(self.kernel.instructions) if any(event.offset not in waiting for event in events)}
+        return [loop for loop in self.kernel.graph.loops if not working.isdisjoint(loop)]
 
     def round_of(self, used: Used) -> frozenset[int]:
         """The blocks of the smallest loop that repeats an instruction; empty where none does."""
@@ -128,25 +125,27 @@ class Mbarriers:
     @functools.cached_property
     def orders(self) -> list[Order]:
         """The other instructions than waits by parity by which threads may tell each other that a stage is free."""
-        text = self.function.text
+        text = self.kernel.text
         waits = {each.use.offset for each in self.waits}
         found = [each for each in opcodes_of(text, {word.encode() for word in self.pairing.orders}) if each.start() not in waits]
         names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
-        return [Order(self.block_of(each.start()), each[0], name[1] if name else b"") for each, name in zip(found, names, strict=True)]
+        return [
+            Order(self.kernel.block_of(each.start()), each[0], name[1] if name else b"") for each, name in zip(found, names, strict=True)
+        ]
 
     @functools.cached_property
     def tracking(self) -> set[int]:
         """The blocks with asynchronous instructions that read stages, of which only an arrival tells that they have."""
-        words = [word.encode() for word in self.pairing.tracked]
-        text = self.function.text
-        return {self.block_of(each.start()) for each in opcodes_of(text, {*words})} if any(word in text for word in words) else set()
+        named = any(map(self.kernel.mentions, self.pairing.tracked))
+        words = {word.encode() for word in self.pairing.tracked if named}
+        return {self.kernel.block_of(each.start()) for each in opcodes_of(self.kernel.text, words)}
 
     @functools.cached_property
     def _rings(self) -> list[Ring]:
         """The rings of stages: rounds of loops that copy, and wait before; rounds whose copies count on one mbarrier fill one ring."""
         rings: list[Ring] = []
         copies = [each for each in self.fills if b"async" in each.use.opcode]
-        targets = {use.offset: use.place for use in uses_of(self.function.text, _words_of(copies), self.addresses, first=True)}
+        targets = {use.offset: use.place for use in uses_of(self.kernel.addresses, _words_of(copies), first=True)}
         for turn in dict.fromkeys(map(self.round_of, self.waits)):
             filling = [each for each in copies if each.block in turn]
             full = {each.place for each in filling if each.place}
@@ -186,16 +185,16 @@ class Mbarriers:
     @functools.cached_property
     def _counts(self) -> list[tuple[Used, Sum]]:
         """The instructions that initialise an mbarrier, each with its count of arrivals."""
-        return [(self._by_threads(each), self.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
+        return [(self._by_threads(each), self.kernel.addresses.of(each.use.operand, each.use.offset)) for each in self.made]
 
     def _by_threads(self, used: Used) -> Used:
         """An instruction with as many places as threads execute it, where ``%tid.x`` is the index."""
-        place, offset, text = used.place, used.use.offset, self.function.text
+        place, offset, text = used.place, used.use.offset, self.kernel.text
         if place is None or not place.step or place.places:
             return used
         named = text[text.find(b"[", offset) : text.find(b"]", offset) + 1]
-        indices = [term for term in self.addresses.of(named, offset).terms if isinstance(term, bytes) and term.startswith(b"%")]
-        places = self.most.get(offset, 0).bit_length() if indices == [thread_values.INDEX] else 0
+        indices = [term for term in self.kernel.addresses.of(named, offset).terms if isinstance(term, bytes) and term.startswith(b"%")]
+        places = threads_at(self.kernel.executed, offset).bit_length() if indices == [thread_values.INDEX] else 0
         return used._replace(use=used.use._replace(place=place._replace(places=places)))
 
     def _arrivals_on(self, place: Place) -> list[Used]:
@@ -208,43 +207,20 @@ class Mbarriers:
         return numbers.pop() if len(numbers) == 1 else None
 
     @functools.cached_property
-    def most(self) -> Mapping[int, int]:
-        """A mask of the threads that may execute an instruction, by its place in the text; ``elect.sync`` chooses the first of a warp."""
-        return self._threads(self.paths.executed)
-
-    @functools.cached_property
-    def fewest(self) -> Mapping[int, int]:
-        """A mask of threads that all execute an instruction in some launch, by its place in the text."""
-        return self._threads(self.paths.executed_together)
-
-    @functools.cached_property
     def blocks(self) -> int:
         """The thread blocks of a cluster; 0 where a kernel that reaches others does not say."""
-        text = self.function.text
-        return size_of(text) if b".reqnctapercluster" in text[: text.find(b"{")] else int(b"mapa" not in text)
-
-    @functools.cached_property
-    def ranks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Masks of thread blocks by the place of an instruction: those that may execute it, and some that all do in a launch."""
-        masks = self.paths.registers.masks(OWN_RANK, self.blocks, OF_BLOCKS)
-        reached = self.paths.reached(masks.threads), self.paths.reached_together(masks.together)
-        may, do = ({each.offset: each.threads for each in executed} for executed in reached)
-        return may, do
+        text = self.kernel.text
+        return self.kernel.cluster if b".reqnctapercluster" in text[: text.find(b"{")] else int(b"mapa" not in text)
 
     @functools.cached_property
     def sure(self) -> int:
         """A mask of threads that exist in every launch in which a thread executes each arrival, copy and wait."""
-        named = (self.most.get(each.use.offset, 0) for each in (*self.arrivals, *self.fills, *self.waits))
+        named = (threads_at(self.kernel.executed, each.use.offset) for each in (*self.arrivals, *self.fills, *self.waits))
         return max((1, *(mask & -mask for mask in named))) * 2 - 1
 
     def reached(self, words: Sequence[str]) -> list[Reached]:
         """The instructions with some opcodes, with the threads of the block that may execute them."""
-        named = (each for each in self.paths.executed if any(starts(each.opcode, word.encode()) for word in words))
-        return [each._replace(threads=self.most[each.offset]) for each in named]
-
-    def _threads(self, executed: Sequence[Reached]) -> dict[int, int]:
-        everyone = (1 << thread_values.threads_of(self.function.text)) - 1
-        return {each.offset: each.threads & everyone for each in executed}
+        return [each for each in self.kernel.executed.values() if any(starts(each.opcode, word.encode()) for word in words)]
 
 
 def words_of_phases(pairing: Pairing) -> set[str]:

@@ -9,7 +9,7 @@ from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 #: The barrier that an instruction names, and the number of threads that it waits for.
 _PARTIAL = re.compile(rb"(?:bar|barrier)(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+([\w$%]+)\s*,\s*([\w$%]+)")
@@ -21,7 +21,7 @@ def is_partial(text: bytes, place: int) -> bool:
 
 
 def apart(
-    text: bytes, reached: Sequence[tuple[int, bytes, int]], together: Iterable[tuple[int, bytes, int]], words: Iterable[str]
+    text: bytes, reached: Iterable[tuple[int, bytes, int]], together: Iterable[tuple[int, bytes, int]], words: Iterable[str]
 ) -> Iterator[int]:
     """The places of barriers that may not wait for the threads which execute some instructions.
 

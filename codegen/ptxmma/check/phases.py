@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import most, times_of, too_few, too_many, uncounted
+from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
 from ptxmma.check.remarks import Remark
@@ -19,6 +20,7 @@ from ptxmma.check.stages import overwritten, refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.graphs import spread
 from ptxmma.ptx.statements import Token
 from ptxmma.ptx.sums import Quotient, Remainder, Rounds
 
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from ptxmma.check.counterparts import Use
+    from ptxmma.check.kernels import Kernel
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.model import Pairing, Protocol
-    from ptxmma.ptx.statements import Function
     from ptxmma.ptx.sums import Term
 
 RULES: Mapping[str, Rule] = {
@@ -70,16 +72,15 @@ class PhaseJudge:
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings if pairing.phases]
         self.words = {word.encode() for pairing in self._pairings for word in (*words_of_phases(pairing), *pairing.tracked, *pairing.reads)}
 
-    def of_kernel(self, function: Function, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, kernel: Kernel, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a kernel, each with the opcode that it is about; none if it cannot be followed.
 
         Args:
-            function: the kernel.
+            kernel: the kernel.
             barriers_of: its mbarriers, by the spec's facts on them.
         """
-        text = function.text
         for pairing in self._pairings:
-            if not text.startswith(b".entry") or not any(word.encode() in text for word in pairing.made) or function.calls_others:
+            if not any(map(kernel.mentions, pairing.made)) or not kernel.is_closed:
                 continue
             try:
                 barriers = barriers_of(pairing)
@@ -110,15 +111,15 @@ class _Phases:
     """The waits and the arrivals of a kernel, and the order in which waits open."""
 
     def __init__(self, barriers: Mbarriers) -> None:
-        self._barriers, self._paths = barriers, barriers.paths
-        text = barriers.function.text
+        self._barriers, self._kernel = barriers, barriers.kernel
+        text = barriers.kernel.text
         self._waits = {each.use.offset: each for each in barriers.waits}
         waits = {
             place: Wait(place, _complete(text, use), block, bool(predicate_before(text, place)))
             for place, (use, block) in self._waits.items()
         }
         names = {word for each in barriers.waits for word in words_of(each.use.operand)}
-        self._progress = Progress(text, self._paths.blocks, self._paths.ways, self._paths.registers, waits, names)
+        self._progress = Progress(self._kernel, waits, names)
         self._short: dict[int, str] = {}  # the waits for a first phase before which fewer arrive than it needs, with both numbers
         self.first: dict[int, Numbers] = {}  # the parities with which each wait is reached for the first time
         self._open()
@@ -163,7 +164,7 @@ class _Phases:
                 continue
             filled = {block for use, block in self._barriers.fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._barriers.arrivals if use.place == place and not place.step}
-            if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
+            if begun and self._progress.threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
                 cause = "the thread has begun phase 0 before; begin with parity 0"
             elif filled and filled.isdisjoint(self._after(wait)):
                 cause = "copies bring its bytes in phase 0; begin with parity 0"
@@ -194,27 +195,19 @@ class _Phases:
         others = {each.block for each in self._waits.values() if each.use.place is None or place is None or each.use.place.meets(place)}
         return self._from(wait.block, others)
 
-    def _threads(self, number: int) -> int:
-        """A mask of the threads that reach a block."""
-        return self._progress.entered[number] | self._progress.elected[number]
-
     def _from(self, start: int, ends: Collection[int]) -> dict[int, int]:
         """A mask of the threads that come from a block to others, by their numbers; not through some, to which they come.
 
         Of a warp that elects a thread, only this thread is followed.
         """
-        entered = {start: self._threads(start)}
-        waiting = [start]
-        while waiting:
-            number = waiting.pop()
-            for after, predicate, _ in self._paths.ways[number] if number == start or number not in ends else ():
-                if after < 0 or (predicate and self._paths.registers.is_elected(opposite(predicate))):
-                    continue
-                threads = entered[number] & self._paths.registers.threads(predicate)
-                if threads & ~entered.get(after, 0):
-                    entered[after] = entered.get(after, 0) | threads
-                    waiting.append(after)
-        return entered
+        registers = self._kernel.registers
+
+        def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+            for after, predicate, _ in self._kernel.ways[number] if number == start or number not in ends else ():
+                if after >= 0 and not (predicate and registers.is_elected(opposite(predicate))):
+                    yield after, threads & registers.threads(predicate)
+
+        return spread({start: self._progress.threads(start)}, going)
 
     def few(self) -> Iterator[tuple[Used, str]]:
         """The waits for a first phase that does not complete, with the numbers of arrivals; and other mbarriers on which too few arrive."""
@@ -227,7 +220,7 @@ class _Phases:
         missing = [(each, self._barriers.arrivals_on(each.place)) for each in shut if each.place is not None]
         if missing and not self._short and all(arrivals for _, arrivals in missing):
             wait, arrivals = missing[0]
-            line_of = self._barriers.function.position
+            line_of = self._kernel.function.position
             lines = [line_of(offset)[0] for offset in (arrivals[0].use.offset, *(other.use.offset for other, _ in missing[1:]))]
             others = f", or after what waits in line {', '.join(map(str, lines[1:]))}" if lines[1:] else ""
             yield wait, f"the arrival of line {lines[0]} comes after it{others}; {self._opening([each for each, _ in missing])}"
@@ -238,7 +231,7 @@ class _Phases:
         free = next((each for each in shut if each.place is not None and not any(are_alike(place, each.place) for place in places)), None)
         if free is None:
             return "issue the copy, or arrive, before the wait"
-        line = self._barriers.function.position(free.use.offset)[0]
+        line = self._kernel.function.position(free.use.offset)[0]
         return f"begin with parity 1 in line {line} if the stage is free at the start, or let a thread arrive before"
 
     def unchanged(self) -> Iterator[tuple[Used, str]]:
@@ -257,12 +250,12 @@ class _Phases:
                 continue
             again = next((each for each in barriers.arrivals if self._uses_phases(each, wait, turn)), None)
             if again is not None:
-                line = barriers.function.position(again.use.offset)[0]
+                line = barriers.kernel.function.position(again.use.offset)[0]
                 yield wait, f"each round of a loop arrives in line {line}; flip the parity in each round, with a ring in each turn of it"
 
     def uneven(self) -> Iterator[tuple[Used, str]]:
         """The waits for a ring in the order of its places, for parities that change in other rounds than those in which it begins again."""
-        addresses, text = self._barriers.addresses, self._barriers.function.text
+        addresses, text = self._kernel.addresses, self._kernel.text
         for offset, wait in sorted(self._waits.items()):
             if wait.place is None or not wait.place.step:
                 continue
@@ -282,7 +275,7 @@ class _Phases:
         if arrival.block in turn:
             return True
         count = barriers.arrivals_of_a_phase(place) if barriers.round_of(arrival) else None
-        threads, times = barriers.most.get(arrival.use.offset, 0).bit_count(), times_of(barriers, arrival)
+        threads, times = threads_at(barriers.kernel.executed, arrival.use.offset).bit_count(), times_of(barriers, arrival)
         return count is not None and (count == 1 or threads * (times or 1) >= count)
 
 

@@ -6,20 +6,21 @@ branch depends on a wait in another way, the wait lets threads go on.
 
 from __future__ import annotations
 
-import bisect
-import collections
 import functools
 import itertools
 import re
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.blocks import Blocked
 from ptxmma.ptx.conditions import Predicates, predicate_before
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.graphs import reachable, spread
 from ptxmma.ptx.thread_masks import ALL_THREADS, Write
+
+if TYPE_CHECKING:
+    from ptxmma.check.kernels import Kernel
 
 #: An instruction that writes a register, or two.
 _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+)\s*,([^;]*)")
@@ -57,57 +58,41 @@ class Progress:
     """The blocks that threads reach; waits are opened one after the other.
 
     Args:
-        text: the kernel's text.
-        blocks: its blocks.
-        ways: the ways out of each block: the next one, the predicate that must hold, and a place.
-        registers: its registers.
+        kernel: the kernel.
         waits: its waits, by their places.
         names: registers whose numbers are asked for.
 
     Attributes:
-        entered: a mask of the threads that reach each block.
-        elected: a mask of the threads of which one in each warp reaches a block.
         open: the places of the waits that let threads go on.
     """
 
-    def __init__(
-        self,
-        text: bytes,
-        blocks: Sequence[Blocked],
-        ways: Sequence[Sequence[tuple[int, bytes, int]]],
-        registers: Predicates,
-        waits: Mapping[int, Wait],
-        names: Iterable[bytes],
-    ) -> None:
-        self._text, self._blocks, self._ways, self._registers = text, blocks, ways, registers
-        self._begins = [block.begin for block in blocks]
+    def __init__(self, kernel: Kernel, waits: Mapping[int, Wait], names: Iterable[bytes]) -> None:
+        self._kernel, self._registers = kernel, kernel.registers
         self._last = {wait.block: wait for wait in sorted(waits.values())}
         self._outcomes = {number: outcomes for number in self._last if (outcomes := self._outcomes_of(number))}
-        predicates = {predicate.lstrip(b"!") for each in ways for _, predicate, _ in each if predicate}
+        predicates = {predicate.lstrip(b"!") for each in kernel.ways for _, predicate, _ in each if predicate}
         telling: dict[bytes, bool] = {}
         for name in predicates:
             self._is_told(name, telling, 0)
         told = (name for name, tells in telling.items() if tells)
-        entering: list[set[int]] = [set() for _ in blocks]
-        for number, after in ((number, way[0]) for number, each in enumerate(ways) for way in each if way[0] >= 0):
-            entering[after].add(number)
-        self._numbers = _Numbers(self._sites_of({*_computed_from(registers, names), *told}), self.returns_to, waits, entering)
-        self.entered, self.elected = [0] * len(blocks), [0] * len(blocks)
-        self.entered[0] = ALL_THREADS
+        entering = [{*each} for each in kernel.graph.leading]
+        self._numbers = _Numbers(self._sites_of({*_computed_from(self._registers, names), *told}), self.returns_to, waits, entering)
+        # Masks of the threads that reach each block, and of the threads of which one in each warp does.
+        self._reached: dict[tuple[int, bool], int] = {(0, False): ALL_THREADS}
         self.open: set[int] = set()
-        self._ways_of = [[(way[0], way[1], *self._takers(way[1])) for way in each] for each in ways]
+        self._ways = [[(after, predicate, *self._takers(predicate)) for after, predicate, _ in each if after >= 0] for each in kernel.ways]
         self._returns: dict[int, bool] = {}  # the blocks to which threads return, until others open
-        self._stopped = {0}  # blocks at whose ends threads wait
+        self._stopped = {(0, False)}  # blocks at whose ends threads wait
         self.let([])
 
     def _sites_of(self, names: Iterable[bytes]) -> Iterator[_Site]:
         """The instructions that write registers, of those that no instruction writes with others."""
         for name in itertools.islice(sorted(names), _MOST_REGISTERS):
             writes = self._registers.values_written(name)
-            if all(_is_alone(self._text, name, write) for write in writes):
+            if all(_is_alone(self._kernel.text, name, write) for write in writes):
                 for opcode, _, rest, offset in writes:
-                    sure = not predicate_before(self._text, offset)
-                    yield _Site(offset, self.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))), sure)
+                    sure = not predicate_before(self._kernel.text, offset)
+                    yield _Site(offset, self._kernel.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))), sure)
 
     def let(self, waits: Iterable[int]) -> None:
         """Open some waits, and go on as far as the others let threads."""
@@ -115,29 +100,27 @@ class Progress:
         while self._go() | self._numbers.compute(self.is_reached, self.open):
             self._returns.clear()
 
-    def block_of(self, place: int) -> int:
-        """The number of the block at a place in the text."""
-        return bisect.bisect(self._begins, place) - 1
+    def threads(self, number: int) -> int:
+        """A mask of the threads that reach a block."""
+        return self._reached.get((number, False), 0) | self._reached.get((number, True), 0)
 
     def is_reached(self, number: int) -> bool:
         """Return whether a thread reaches a block."""
-        return bool(self.entered[number] or self.elected[number])
+        return self.threads(number) != 0
 
     def returns_to(self, number: int) -> bool:
         """Return whether threads that leave a block may come back to it, as far as the waits let them."""
         if number not in self._returns:
-            seen, waiting = set[int](), [number]
-            while waiting and number not in seen:
-                block = waiting.pop()
-                fresh = {way[0] for way in self._ways[block] if way[0] >= 0 and not self._is_shut(block, way[1])} - seen
-                seen |= fresh
-                waiting += fresh
-            self._returns[number] = number in seen
+            self._returns[number] = number in reachable(self._going_on(number), self._going_on)
         return self._returns[number]
+
+    def _going_on(self, number: int) -> list[int]:
+        """The blocks to which threads go on from one, as far as the waits let them."""
+        return [way[0] for way in self._ways[number] if not self._is_shut(number, way[1])]
 
     def numbers(self, operand: bytes, at: int) -> Numbers:
         """The numbers that an operand of an instruction at a place may have had so far; None where they are not known."""
-        return self._numbers.before(operand, self.block_of(at), at)
+        return self._numbers.before(operand, self._kernel.block_of(at), at)
 
     def repeats(self, number: int, predicate: bytes) -> bool:
         """Return whether a way out of a block goes back to the wait at its end, whose phase is not complete."""
@@ -160,32 +143,25 @@ class Progress:
 
     def _go(self) -> bool:
         """Go on from the blocks at whose ends threads wait, and return whether threads reach further blocks."""
-        waiting, self._stopped = [*self._stopped], set()
-        further = False
-        while waiting:
-            number = waiting.pop()
-            for after, predicate, threads, one in self._ways_of[number]:
-                if after < 0:
-                    continue
+        before, begins, self._stopped = dict(self._reached), self._stopped, set()
+
+        def going(node: tuple[int, bool], reached: int) -> Iterator[tuple[tuple[int, bool], int]]:
+            number, elected = node
+            for after, predicate, threads, one in self._ways[number]:
                 if self._is_shut(number, predicate):
-                    self._stopped.add(number)
-                    continue
-                every, few = self.entered[number] & threads, self.elected[number] & threads
-                every, few = (0, every | few) if one else (every, few)
-                if every & ~self.entered[after] or few & ~self.elected[after]:
-                    self.entered[after] |= every
-                    self.elected[after] |= few
-                    waiting.append(after)
-                    further = True
-        return further
+                    self._stopped.add(node)
+                else:
+                    yield (after, elected or one), reached & threads
+
+        return spread(self._reached, going, begins) != before
 
     def _outcomes_of(self, number: int) -> dict[bytes, bool]:
         """The values of registers at the end of a block that say that the wait which comes last in it has found its phase complete."""
-        wait, branch = self._last[number], self._blocks[number].branch
+        wait, branch = self._last[number], self._kernel.blocks[number].branch
         if branch is None or wait.predicated:
             return {}
         known = {wait.complete: True}
-        for opcode, target, operands in _WRITES.findall(self._text, self._text.find(b";", wait.offset), branch.begin):
+        for opcode, target, operands in _WRITES.findall(self._kernel.text, self._kernel.text.find(b";", wait.offset), branch.begin):
             outcome = _carried(opcode, operands, known)
             for register in words_of(target):
                 known.pop(register, None)
@@ -355,17 +331,12 @@ def _result(opcode: bytes, numbers: tuple[int | None, ...]) -> int | None:
 
 def _computed_from(registers: Predicates, names: Iterable[bytes]) -> Iterator[bytes]:
     """Registers, and those from which they are computed, at any remove; what a wait or another read of memory gives is not computed."""
-    seen = {*names}
-    waiting = collections.deque(seen)
-    while waiting:
-        name = waiting.popleft()
-        if writes := registers.values_written(name):
-            yield name
-        for opcode, _, operands, _ in writes:
-            if not opcode.startswith(_READING):
-                fresh = [word for word in words_of(operands) if word not in seen]
-                seen.update(fresh)
-                waiting += fresh
+
+    def following(name: bytes) -> Iterator[bytes]:
+        writes = registers.values_written(name)
+        return (word for opcode, _, operands, _ in writes if not opcode.startswith(_READING) for word in words_of(operands))
+
+    return filter(registers.values_written, reachable(names, following))
 
 
 def _is_alone(text: bytes, name: bytes, write: Write) -> bool:

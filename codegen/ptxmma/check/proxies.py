@@ -19,10 +19,10 @@ from ptxmma.check.rule import Rule
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Set
+    from collections.abc import Iterator, Mapping
 
     from ptxmma.catalog.instructions import Catalog
-    from ptxmma.ptx.statements import Function
+    from ptxmma.check.kernels import Kernel
 
 #: The step of a protocol that orders shared memory, and the operands that say which of it an instruction reads.
 _FENCE, _DESCRIPTORS = "fence-memory", ("descriptor", "shared-descriptor")
@@ -64,14 +64,9 @@ class Proxies:
         #: The starts of opcodes that compute with matrices.
         self._computing = tuple(entry.start for entry in spec.instructions if matrices(entry))
 
-    def of_kernel(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
-        """The remark that a kernel has no fence between the proxies, with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            opcodes: the opcodes of its matrix instructions.
-        """
-        text = function.text
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remark that a kernel has no fence between the proxies, with the opcode that it is about."""
+        text, opcodes = kernel.text, kernel.opcodes
         readers = [start for start in self._fences if any(opcode.startswith(start) for opcode in opcodes)]
         if not text.startswith(b".entry") or not self._fences or not (readers or b".async.bulk" in text):
             return  # nothing reads through the async proxy
@@ -80,7 +75,7 @@ class Proxies:
         if step.instruction.encode() in text:
             return
         stores = [match for match in (each.search(text) for each in _STORES) if match]
-        if not stores or function.calls_others:
+        if not stores or not kernel.is_closed:
             return
         stored = min(stores, key=lambda match: match.start())
         out = _BULK_OUT.search(text, stored.end()) or _BULK_OUT.search(text)  # the warp that copies may come first in the text
@@ -94,7 +89,7 @@ class Proxies:
             reader = Token(out[0], out.start())
         else:
             return
-        line = function.position(stored.start())[0]
+        line = kernel.function.position(stored.start())[0]
         message = f"it reads shared memory to which ordinary stores such as that of line {line} wrote, and the kernel has no "
         message += f"{step.instruction}: behaviour is undefined (PTX ISA {step.source})"
         yield Remark(reader, "warning", "missing-proxy-fence", message), reader.text

@@ -14,9 +14,8 @@ from ptxmma.ptx.statements import Token
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ptxmma.check.kernel_paths import KernelPaths
+    from ptxmma.check.kernels import Kernel
     from ptxmma.model import Pool, Spec
-    from ptxmma.ptx.statements import Function
 
 _ROLES = (
     ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n    .maxntid 384\n{{\n    .reg .pred %p0;\n    .reg .b32 %r0;\n"
@@ -61,30 +60,23 @@ class RegisterPools:
         self._pools = [pool for protocol in spec.protocols for pool in protocol.pools]
         self._warp = spec.scopes["warp"]
 
-    def of_kernel(self, function: Function, paths: KernelPaths) -> Iterator[tuple[Remark, bytes]]:
-        """The remarks on instructions that ask for more than there is, each with the opcode that it is about.
-
-        Args:
-            function: the kernel.
-            paths: the paths through it.
-        """
-        text = function.text
-        for pool in self._pools if text.startswith(b".entry") else ():
+    def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on instructions that ask for more than there is, each with the opcode that it is about."""
+        text = kernel.text
+        for pool in self._pools:
             if pool.takes.encode() not in text:
                 continue
-            count = thread_values.threads_of(text)
-            reached = paths.reached(paths.registers.masks(thread_values.INDEX, count).threads)
             changes = [
                 _Change(Token(each.opcode, each.offset), int(number[1]), each.threads)
-                for each in reached
+                for each in kernel.executed.values()
                 if starts(each.opcode, pool.takes.encode()) or starts(each.opcode, pool.gives.encode())
                 if (number := _NUMBER.match(text, each.offset + len(each.opcode)))
             ]
-            for change, message in _overdrawn(text, pool, changes, count, self._warp):
+            for change, message in _overdrawn(text, pool, changes, self._warp):
                 yield Remark(change.token, "warning", pool.rule, f"{message} (PTX ISA {pool.source})"), change.token.text
 
 
-def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], count: int, warp: int) -> Iterator[tuple[_Change, str]]:
+def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], warp: int) -> Iterator[tuple[_Change, str]]:
     """The first instruction that asks for what is not there, and the reason."""
     head = text[: text.find(b"{")]
     taking = [each for each in changes if starts(each.token.text, pool.takes.encode())]
@@ -94,6 +86,7 @@ def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], count: int, 
         yield taking[0], f"it waits for registers, and no {pool.gives} of the kernel gives any up; write that in other warps"
         return
     if thread_values.is_limited(text) and b"%tid.y" not in text and b"%tid.z" not in text:
+        count = thread_values.threads_of(text)
         blocks = int(match[1]) if (match := _BLOCKS.search(head)) else 1
         launched = pool.size // blocks // count // pool.granule * pool.granule
         launched = min(launched, int(match[1])) if (match := _REGISTERS.search(head)) else launched

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from ptxmma.check.arrival_counts import is_remote
 from ptxmma.ptx.blocks import opposite
+from ptxmma.ptx.graphs import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Set
 
     from ptxmma.check.mbarriers import Mbarriers, Used
 
@@ -26,11 +27,11 @@ _BARRIER = re.compile(rb"barrier\.cluster\.")
 
 def unheard(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The arrivals in other thread blocks for which nothing waits at the end, with the waits that come too early."""
-    text = barriers.function.text
+    text = barriers.kernel.text
     remote = [each for each in barriers.arrivals if is_remote(barriers, each)] if b"barrier.cluster" in text else []
-    met = {barriers.block_of(match.start()): match.start() for match in _BARRIER.finditer(text)} if remote else {}
+    met = {barriers.kernel.block_of(match.start()): match.start() for match in _BARRIER.finditer(text)} if remote else {}
     ends = any(met.get(each.block, -1) > each.use.offset for each in remote)
-    if not remote or ends or not _from(barriers, {each.block for each in (*remote, *barriers.waits)}).isdisjoint(met):
+    if not remote or ends or not _after(barriers, {each.block for each in (*remote, *barriers.waits)}).isdisjoint(met):
         return
     copies = {each.block for each in barriers.fills if b"async" in each.use.opcode}
     waits = [[wait for wait in barriers.waits if each.place is None or wait.may_be_of(each.place)] for each in remote]
@@ -41,23 +42,23 @@ def unheard(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     sent = {each.block for each in barriers.fills if b"multicast" in each.use.opcode}
     for arrival, asked in zip(remote, waits, strict=True):
         if not _fill(barriers, [arrival], sent):  # a later copy to the other thread block may be what keeps it
-            line = barriers.function.position(asked[0].use.offset)[0]
+            line = barriers.kernel.function.position(asked[0].use.offset)[0]
             yield arrival, f"what waits in line {line} fills a stage after it; meet at the end with barrier.cluster.arrive and .wait"
 
 
 def _fill(barriers: Mbarriers, before: Collection[Used], copies: Collection[int]) -> bool:
     """Return whether a thread copies after each of some instructions, before it ends: of a warp that elects a thread, this one."""
-    return -1 not in _from(barriers, {each.block for each in before}, copies, barriers.paths.registers.is_elected)
+    return -1 not in _after(barriers, {each.block for each in before}, copies, barriers.kernel.registers.is_elected)
 
 
-def _from(
-    barriers: Mbarriers, starts: Collection[int], ends: Collection[int] = (), is_elected: Callable[[bytes], bool] = lambda _: False
-) -> set[int]:
+def _after(
+    barriers: Mbarriers, begins: Iterable[int], ends: Collection[int] = (), is_elected: Callable[[bytes], bool] = lambda _: False
+) -> Set[int]:
     """The blocks to which threads come from some, and not through others; -1: the end."""
-    found, waiting = set[int](), [*starts]
-    while waiting:
-        for after, predicate, _ in barriers.paths.ways[waiting.pop()]:
-            if after not in found and not (predicate and is_elected(opposite(predicate))):
-                found.add(after)
-                waiting += [after] if after >= 0 and after not in ends else []
-    return found
+
+    def following(number: int) -> Iterator[int]:
+        ways = barriers.kernel.ways[number] if number >= 0 else ()
+        return (way.after for way in ways if not (way.predicate and is_elected(opposite(way.predicate))))
+
+    first = (after for number in begins for after in following(number))
+    return reachable(first, lambda number: following(number) if number not in ends else ()).keys()

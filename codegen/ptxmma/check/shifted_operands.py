@@ -14,15 +14,17 @@ from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
 from ptxmma.ptx.blocks import NotFollowedError, blocks
 from ptxmma.ptx.flow_events import Asynchronous, Event, words_of
+from ptxmma.ptx.graphs import reachable, spread
 from ptxmma.ptx.outline import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog
+    from ptxmma.check.kernels import Kernel
     from ptxmma.ptx.blocks import Blocked
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
-    from ptxmma.ptx.statements import Function, Statement
+    from ptxmma.ptx.known_bits import KnownBits
+    from ptxmma.ptx.statements import Statement
 
 #: The modifier that shifts A.
 _MODIFIER = "ashift"
@@ -42,17 +44,14 @@ RULES: Mapping[str, Rule] = {
 
 #: Waits for other threads, which may store A.
 _WAITS = tuple(word.encode() for word in ("bar", "barrier", "mbarrier.try_wait", "mbarrier.test_wait"))
-#: The addresses of A that are shifted, each with the place of the product that did it.
-_Shifted = frozenset[tuple[bytes, int]]
 
 
-def of_kernel(catalog: Catalog, function: Function, bits: RegisterBits, statements: Sequence[Statement]) -> Iterator[tuple[Remark, bytes]]:
+def of_kernel(catalog: Catalog, kernel: Kernel, statements: Sequence[Statement]) -> Iterator[tuple[Remark, bytes]]:
     """The note on each product that reads A after it was shifted, with the product's opcode; none in a kernel that cannot be followed.
 
     Args:
         catalog: the catalog of the instructions.
-        function: the kernel.
-        bits: the bits of its registers.
+        kernel: the kernel.
         statements: its instructions on tensor memory.
     """
     if not any(f".{_MODIFIER}" in spelling_of(each.opcode) for each in statements):
@@ -60,14 +59,15 @@ def of_kernel(catalog: Catalog, function: Function, bits: RegisterBits, statemen
     products = {each.start: product for each in statements if (product := _product(catalog, each))}
     words = (*_WAITS, *{each.opcode for each in statements})
     try:
-        graph = blocks(Outline(function.text, Asynchronous({word: {} for word in words})))
+        graph = blocks(Outline(kernel.text, Asynchronous({word: {} for word in words})))
     except NotFollowedError:
         return
-    for reader, earlier in bits.doubts(lambda known: _readers(graph, products, known)):
+    for reader, earlier in kernel.bits.doubts(lambda known: _readers(graph, products, known)):
         product = products[reader]
-        text = f"the product of line {function.position(earlier)[0]} has .{_MODIFIER}, which shifts this A after it has read it: each lane "
+        line = kernel.function.position(earlier)[0]
+        text = f"the product of line {line} has .{_MODIFIER}, which shifts this A after it has read it: each lane "
         text += f"has the row of the next one here, except for the last of each 32 ({products[earlier].shifts})"
-        yield Remark(function.operand(product.statement, product.place), "note", "shifted-operand", text), product.statement.opcode
+        yield Remark(kernel.function.operand(product.statement, product.place), "note", "shifted-operand", text), product.statement.opcode
 
 
 class _Product(NamedTuple):
@@ -97,32 +97,23 @@ def _product(catalog: Catalog, statement: Statement) -> _Product | None:
 
 
 def _readers(graph: Sequence[Blocked], products: Mapping[int, _Product], known: KnownBits) -> Iterator[tuple[int, int]]:
-    """The places of products that read a shifted A, each with the place of a product that shifted it."""
-    entered: dict[int, _Shifted] = {0: frozenset()}
+    """The places of products that read a shifted A, each with the place of the first product that may have shifted it."""
+    address_of = {offset: each.statement.operands[each.place] for offset, each in products.items() if each.place >= 0}
+    once = (offset for offset, text in address_of.items() if all(len(known.writers(name)) <= 1 for name in words_of(text)))
+    shifting = {offset: 1 << number for number, offset in enumerate(each for each in once if products[each].shifts)}
     found: dict[int, int] = {}
-    waiting = [0]
-    while waiting:
-        number = waiting.pop()
-        shifted = entered[number]
+
+    def going(number: int, shifted: int) -> Iterator[tuple[int, int]]:
+        """The products whose A is shifted at the end of a block: after any other instruction, A may be another."""
         for event in graph[number].events:
-            if isinstance(event, Event):
-                shifted = _after(shifted, event.offset, products.get(event.offset), known, found)
-        for after in graph[number].follows:
-            if after not in entered or not shifted <= entered[after]:
-                entered[after] = shifted | entered.get(after, frozenset())
-                waiting.append(after)
-    yield from sorted(found.items())
+            if isinstance(event, Event) and event.offset not in products:
+                shifted = 0
+            elif isinstance(event, Event) and (address := address_of.get(event.offset)) is not None:
+                alike = (bit for offset, bit in shifting.items() if shifted & bit and address_of[offset] == address)
+                found[event.offset] = found.get(event.offset, 0) | sum(alike)
+                shifted |= shifting.get(event.offset, 0)
+        return ((after, shifted) for after in graph[number].follows)
 
-
-def _after(shifted: _Shifted, offset: int, product: _Product | None, known: KnownBits, found: dict[int, int]) -> _Shifted:
-    """The addresses that are shifted after an instruction; a product that reads one is remembered."""
-    if product is None:
-        return frozenset()
-    if product.place < 0:
-        return shifted
-    address = product.statement.operands[product.place]
-    for each, place in shifted:
-        if each == address:
-            found.setdefault(offset, place)
-    once = all(len(known.writers(name)) <= 1 for name in words_of(address))
-    return shifted | {(address, offset)} if product.shifts and once else shifted
+    spread(dict.fromkeys(reachable([0], lambda number: graph[number].follows), 0), going)
+    places = [*shifting]
+    yield from ((offset, places[(mask & -mask).bit_length() - 1]) for offset, mask in sorted(found.items()) if mask)

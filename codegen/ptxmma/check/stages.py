@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
+from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import are_alike
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import literals, thread_values
@@ -15,7 +16,7 @@ from ptxmma.ptx.sums import Rounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ptxmma.check.kernel_paths import Reached
+    from ptxmma.check.kernels import Reached
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.conditions import Predicates
@@ -75,7 +76,7 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     writers, readers = (functools.reduce(int.__or__, [each.threads for each in named], 0) for named in (writing, reading))
     if not readers or readers & writers:
         return
-    told = [each for each in barriers.arrivals if barriers.most.get(each.use.offset, 0) & readers]
+    told = [each for each in barriers.arrivals if threads_at(barriers.kernel.executed, each.use.offset) & readers]
     if any(each.place is None or wait.may_be_of(each.place) for each in told for wait in barriers.waits):
         return
     for commit in barriers.arrivals:
@@ -87,7 +88,7 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         for wait in barriers.waits:
             reads = barriers.round_of(wait)
             alike = wait.place is not None and are_alike(wait.place, commit.place)
-            if alike and any(barriers.block_of(each.offset) in reads for each in reading):
+            if alike and any(barriers.kernel.block_of(each.offset) in reads for each in reading):
                 orders = [each for each in barriers.orders if each.block in reads]
                 apart = [each.name for each in barriers.orders if each.block not in reads]
                 if all(each.name and each.name not in apart for each in orders):
@@ -96,11 +97,10 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
 
 def _writes_again(barriers: Mbarriers, writing: Sequence[Reached], turn: frozenset[int]) -> bool:
     """Return whether a loop writes results, in any number of rounds, without a barrier that orders them."""
-    ends = {way.predicate for number in turn for way in barriers.paths.ways[number] if way.predicate and way.after not in turn}
     return (
-        any(barriers.block_of(each.offset) in turn for each in writing)
+        any(barriers.kernel.block_of(each.offset) in turn for each in writing)
         and not any(each.block in turn for each in barriers.orders)
-        and not any(_is_limited(barriers.paths.registers, predicate.lstrip(b"!")) for predicate in ends)
+        and not _has_limit(barriers, turn)
     )
 
 
@@ -123,27 +123,30 @@ def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     waits = [each for each in barriers.waits if each.block in turn]
     if not waits:
         return True
-    thread = barriers.most.get(copy.use.offset, 0)
-    others = [each for each in barriers.arrivals if _EXPECTED not in each.use.opcode or barriers.most.get(each.use.offset) != thread]
+    thread = threads_at(barriers.kernel.executed, copy.use.offset)
+    others = [
+        each
+        for each in barriers.arrivals
+        if _EXPECTED not in each.use.opcode or threads_at(barriers.kernel.executed, each.use.offset) != thread
+    ]
     if thread.bit_count() != 1 or any(wait.place is None or each.may_be_of(wait.place) for each in others for wait in waits):
         return False
     waiting = [each for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
-    readers = functools.reduce(int.__or__, [barriers.fewest.get(each.use.offset, 0) for each in waiting], 0)
+    readers = functools.reduce(int.__or__, [threads_at(barriers.kernel.executed_together, each.use.offset) for each in waiting], 0)
     return readers.bit_count() > thread_values.WARP or not barriers.tracking.isdisjoint(turn)
 
 
 def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     """Return whether a loop repeats a copy to the same stage: always to one, or to the stages of a ring that it may go round."""
-    text, registers = barriers.function.text, barriers.paths.registers
+    text, registers = barriers.kernel.text, barriers.kernel.registers
     address = _ADDRESS.search(text, copy.use.offset)
     if address is None:
         return False
-    total = barriers.addresses.of(address[0], copy.use.offset)
-    moving = [term for term in total.terms if any(barriers.block_of(offset) in turn for offset in _changes(term, registers))]
+    total = barriers.kernel.addresses.of(address[0], copy.use.offset)
+    moving = [term for term in total.terms if any(barriers.kernel.block_of(offset) in turn for offset in _changes(term, registers))]
     if not moving:
         return True
-    ends = {way.predicate for number in turn for way in barriers.paths.ways[number] if way.predicate and way.after not in turn}
-    return all(map(barriers.addresses.values, moving)) and not any(_is_limited(registers, predicate.lstrip(b"!")) for predicate in ends)
+    return all(map(barriers.kernel.addresses.values, moving)) and not _has_limit(barriers, turn)
 
 
 def _changes(term: Term, registers: Predicates) -> Iterator[int]:
@@ -155,6 +158,12 @@ def _changes(term: Term, registers: Predicates) -> Iterator[int]:
     else:
         for inner, _ in term.terms:
             yield from _changes(inner, registers)
+
+
+def _has_limit(barriers: Mbarriers, turn: frozenset[int]) -> bool:
+    """Return whether a constant may decide how many rounds a loop has."""
+    ends = {way.predicate.lstrip(b"!") for number in turn for way in barriers.kernel.leaving(number, turn)}
+    return any(_is_limited(barriers.kernel.registers, predicate) for predicate in ends)
 
 
 def _is_limited(registers: Predicates, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:

@@ -10,11 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.catalog.products.resolution import OPERATION
-from ptxmma.check import lifecycles, shifted_operands, tensor_memory
+from ptxmma.check import lifecycles, shifted_operands
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.kernel_paths import EXIT
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
+from ptxmma.check.tensor_memory import COLUMN_BITS, TensorAddresses, TensorMemory
+from ptxmma.check.transitions import EXIT
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.statements import Token
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog, Instruction
     from ptxmma.check.findings import Severity
-    from ptxmma.check.kernel_paths import KernelPaths, Misuse
+    from ptxmma.check.kernels import Kernel
+    from ptxmma.check.misuses import Misuse
     from ptxmma.model import InstructionSet, Protocol
     from ptxmma.ptx.conditions import Predicates
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
+    from ptxmma.ptx.known_bits import KnownBits
     from ptxmma.ptx.statements import Function, Statement
 
 _POLL = "poll:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra poll;"
@@ -121,40 +123,29 @@ class TensorKernels:
         return [each for each in function.statements() if each.opcode.startswith(self._opcodes)]
 
     def of_kernel(
-        self,
-        function: Function,
-        opcodes: Set[bytes],
-        paths: KernelPaths,
-        bits: RegisterBits,
-        target: str,
-        product_of: Callable[[Statement, KnownBits, str], Instruction | None],
+        self, kernel: Kernel, product_of: Callable[[Statement, KnownBits, str], Instruction | None]
     ) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on a kernel, each with the opcode that it is about.
 
         Args:
-            function: the kernel.
-            opcodes: the opcodes of its matrix instructions.
-            paths: the paths through it.
-            bits: the bits of its registers.
-            target: the target that it is for.
+            kernel: the kernel.
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
-        text, statements = function.text, self._statements(function, opcodes)
-        if not statements or function.calls_others:
+        function, text, statements = kernel.function, kernel.text, self._statements(kernel.function, kernel.opcodes)
+        if not statements or not kernel.is_closed:
             return
+        memory = TensorMemory(self._catalog, kernel, self._steps[_ALLOCATE], self._steps.get(_FREE), statements)
         allocated = self._first(self._opcode(_ALLOCATE), statements)
         yield from self._lacking(_FREE, allocated, text, "tensor-memory-kept", "it must free every allocation before it exits")
         if allocated is not None and _FREE in self._steps:
-            yield from tensor_memory.columns_of_kernel(
-                self._catalog, function, bits, self._steps[_ALLOCATE], self._steps[_FREE], statements
-            )
+            yield from memory.columns()
         yield from _empty_collectors(self._catalog.database.spec.instructions, statements)
-        yield from tensor_memory.bounds_of_kernel(self._catalog, function, bits, self._steps[_ALLOCATE], statements, target, product_of)
-        yield from shifted_operands.of_kernel(self._catalog, function, bits, statements)
+        yield from memory.bounds(product_of)
+        yield from shifted_operands.of_kernel(self._catalog, kernel, statements)
         loaded = self._first(self._loads, statements)
         unwaited, unordered = [], []
         if loaded is not None:
-            unwaited = [*self._unwaited(function, paths.registers, statements, loaded)]
+            unwaited = [*self._unwaited(kernel, statements, loaded)]
             unordered = [*self._unordered(function, statements, loaded)]
         yield from (*unwaited, *unordered)
         # A step that the kernel lacks is reported once.
@@ -163,7 +154,7 @@ class TensorKernels:
         freed = self._has(_FREE, text)
         wrong: dict[tuple[int, str], Misuse] = {}
         begun = set[tuple[int, str]]()  # what is wrong before the end is not reported at the end again
-        for misuse in self._at_a_wrong_time(function, paths, bits, statements, target):
+        for misuse in self._at_a_wrong_time(kernel, memory, statements):
             at_exit, since = misuse.at.opcode == EXIT, misuse.since[-1:]
             lacks = any(each.opcode.startswith(untracked if at_exit else lacking) for each in since)
             if not lacks and (freed or not at_exit):
@@ -175,44 +166,39 @@ class TensorKernels:
                 wrong.setdefault((misuse.at.offset, misuse.wrong.rule), misuse)
         yield from lifecycles.remarks(function, wrong.values())
 
-    def _at_a_wrong_time(
-        self, function: Function, paths: KernelPaths, bits: RegisterBits, statements: list[Statement], target: str
-    ) -> Iterator[Misuse]:
+    def _at_a_wrong_time(self, kernel: Kernel, memory: TensorMemory, statements: list[Statement]) -> Iterator[Misuse]:
         """The instructions that allocate, free and use tensor memory in another order than a path may have."""
         protocol, limits = self._protocol, self._opcode(_ALLOCATE) + self._opcode(_FREE)
         if protocol is None or self._first(limits, statements) is None:
             return
-        columns = tensor_memory.columns_of_target(self._catalog, statements, target)
 
         def misuses(known: KnownBits) -> Iterator[Misuse]:
             def size(statement: Statement) -> int | None:
-                count = tensor_memory.count_of(self._catalog, known, statement)
+                count = memory.count_of(known, statement)
                 return count.columns if count is not None else None
 
             def column(operand: bytes) -> int | None:
                 address = addresses.of(operand, exact=True)
-                return address[0] % (1 << tensor_memory.COLUMN_BITS) if address is not None else None
+                return address[0] % (1 << COLUMN_BITS) if address is not None else None
 
-            addresses = tensor_memory.TensorAddresses(function, known, statements)
+            addresses = TensorAddresses(kernel, known, statements)
             followed = [life for life in protocol.lifecycles if not life.alone]
-            return lifecycles.of_kernel(function, paths, followed, statements, size, columns, column)
+            return lifecycles.of_kernel(kernel, followed, statements, size, memory.capacity, column)
 
-        yield from bits.doubts(misuses)
+        yield from kernel.bits.doubts(misuses)
 
-    def _unwaited(
-        self, function: Function, registers: Predicates, statements: list[Statement], loaded: Statement
-    ) -> Iterator[tuple[Remark, bytes]]:
+    def _unwaited(self, kernel: Kernel, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""
-        if self._has(_WAIT, function.text):
+        if self._has(_WAIT, kernel.text):
             return
         reason = "reading a loaded register waits for that register alone"
         severity: Severity = "note"
-        if changed := self._changed(registers, statements):
+        if changed := self._changed(kernel.registers, statements):
             loaded, later = changed
             by = next(start for start in self._others if later.opcode.startswith(start)).decode()
-            reason = f"{by} of line {function.position(later.start)[0]} may change the cells before they are read"
+            reason = f"{by} of line {kernel.function.position(later.start)[0]} may change the cells before they are read"
             severity = "warning"
-        yield from self._lacking(_WAIT, loaded, function.text, "unwaited-tensor-load", reason, severity)
+        yield from self._lacking(_WAIT, loaded, kernel.text, "unwaited-tensor-load", reason, severity)
 
     def _changed(self, registers: Predicates, statements: list[Statement]) -> tuple[Statement, Statement] | None:
         """The first load whose cells a later instruction may change before they are read, and that instruction.

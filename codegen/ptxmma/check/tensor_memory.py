@@ -14,16 +14,16 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.operand_faults import constants
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.rule import Rule
-from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.literals import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ptxmma.catalog.instructions import Catalog, Instruction
+    from ptxmma.check.kernels import Kernel
     from ptxmma.model import Space, Step
-    from ptxmma.ptx.known_bits import KnownBits, RegisterBits
-    from ptxmma.ptx.statements import Function, Statement
+    from ptxmma.ptx.known_bits import KnownBits
+    from ptxmma.ptx.statements import Statement
 
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;\nld.shared.b32 %r0, [slot];"
 _LOAD = "tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r1, %r2, %r3, %r4}, [%r0+{}];\ntcgen05.wait::ld.sync.aligned;"
@@ -70,13 +70,13 @@ class TensorAddresses:
     """The addresses of a kernel: constants, and distances from what it loads from shared memory.
 
     Args:
-        function: the kernel.
+        kernel: the kernel.
         known: the bits of its registers.
         statements: the instructions of the kernel.
     """
 
-    def __init__(self, function: Function, known: KnownBits, statements: Sequence[Statement]) -> None:
-        self._function, self._known = function, known
+    def __init__(self, kernel: Kernel, known: KnownBits, statements: Sequence[Statement]) -> None:
+        self._kernel, self._known = kernel, known
         self._distances = functools.cache(self._distance)  # many accesses have one address
         #: The opcodes of instructions that read their first operand.
         self._reading = tuple({each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))})
@@ -98,7 +98,7 @@ class TensorAddresses:
 
     def _distance(self, name: bytes, exact: bool) -> int | None:
         """The sum of what is added to an address that is loaded: without the lane, if a register that is added has it."""
-        registers, distance, has_lane = self._function.predicates, 0, False
+        registers, distance, has_lane = self._kernel.registers, 0, False
         for _ in range(_DEEPEST):
             writes = registers.writes(name)
             moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not registers.is_of_list(write)]
@@ -132,138 +132,12 @@ class TensorAddresses:
 
     def _last(self, operand: bytes, place: int) -> int | None:
         """The columns that an index adds in the last place of a ring; None for anything else."""
-        total = self._sums.of(operand, place)
-        counts = [(times, self._sums.values(index)) for index, times in total.terms.items()]
+        addresses = self._kernel.addresses
+        total = addresses.of(operand, place)
+        counts = [(times, addresses.values(index)) for index, times in total.terms.items()]
         if not all(times > 0 and values for times, values in counts):
             return None
         return total.constant + sum(times * (values - 1) for times, values in counts)
-
-    @functools.cached_property
-    def _sums(self) -> Addresses:
-        return Addresses(self._function.text, self._function.predicates)
-
-
-def bounds_of_kernel(
-    catalog: Catalog,
-    function: Function,
-    bits: RegisterBits,
-    allocating: Step,
-    statements: Sequence[Statement],
-    target: str,
-    product_of: Callable[[Statement, KnownBits, str], Instruction | None],
-) -> Iterator[tuple[Remark, bytes]]:
-    """The remarks on accesses of a kernel, each with the opcode that it is about.
-
-    Args:
-        catalog: the catalog of the instructions.
-        function: the kernel.
-        bits: the bits of its registers.
-        allocating: the step of the protocol.
-        statements: the instructions of the kernel.
-        target: the target that it is for; empty where that is not known.
-        product_of: the product that an instruction makes of its descriptor; None where it is not known.
-    """
-    doubts = functools.partial(_doubts, catalog, function, allocating, statements, target, product_of)
-    for statement, access, text in bits.doubts(doubts):
-        message = f"{text} (PTX ISA {access.source})"
-        yield Remark(function.operand(statement, access.place), "warning", "tensor-memory-bounds", message), statement.opcode
-
-
-def _doubts(
-    catalog: Catalog,
-    function: Function,
-    allocating: Step,
-    statements: Sequence[Statement],
-    target: str,
-    product_of: Callable[[Statement, KnownBits, str], Instruction | None],
-    known: KnownBits,
-) -> Iterator[tuple[Statement, _Access, str]]:
-    addresses = TensorAddresses(function, known, statements)
-    allocated = _allocated(catalog, known, allocating, statements)
-    for statement in statements:
-        if statement.broken is not None:
-            continue
-        instruction = product_of(statement, known, target) or catalog.meaning(spelling_of(statement.opcode))
-        memory = catalog.database.spec.tensor_memory_of(instruction.variant.facts) if instruction is not None else None
-        if instruction is None or memory is None:
-            continue
-        most, lanes = _most(catalog, memory, target), memory.most("lane")
-        for access in _accesses(instruction, statement):
-            address = addresses.of(statement.operands[access.place])
-            if address is None or address[0] < 0:
-                continue
-            number, relative = address
-            lane, column = (memory.parts(number)[name] for name in ("lane", "column"))
-            limit = min(allocated, most) if relative and allocated else most
-            what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
-            if column + access.columns > limit:
-                columns = f"columns {column} to {column + access.columns - 1} are" if access.columns > 1 else f"column {column} is"
-                yield statement, access, f"{columns} not among {what}; use lower ones"
-            elif lane + access.lanes > lanes:
-                yield (
-                    statement,
-                    access,
-                    f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory; use lower ones",
-                )
-
-
-def columns_of_target(catalog: Catalog, statements: Iterable[Statement], target: str) -> int:
-    """The columns of the tensor memory that a kernel uses; 0 where none of its instructions says which."""
-    spec = catalog.database.spec
-    meant = (catalog.meaning(spelling_of(each.opcode)) for each in statements)
-    memories = (spec.tensor_memory_of(instruction.variant.facts) for instruction in meant if instruction is not None)
-    return next((_most(catalog, memory, target) for memory in memories if memory is not None), 0)
-
-
-def _most(catalog: Catalog, memory: Space, target: str) -> int:
-    """The columns of tensor memory on a target; the most on any where it is not known."""
-    targets = targets_of(catalog.database.spec)
-    features = targets.features(target) if target in targets.by_name else ()
-    rows = (row.size for row in memory.coordinates["column"] if not features or not {*row.targets}.isdisjoint(features))
-    return next(rows, memory.most("column"))
-
-
-def _allocated(catalog: Catalog, known: KnownBits, allocating: Step, statements: Sequence[Statement]) -> int:
-    """The columns of all allocations of a kernel; 0 where they are not known."""
-    allocations = (each for each in statements if each.broken is None and each.opcode.startswith(opcodes(allocating)))
-    counts = [count_of(catalog, known, each) for each in allocations]
-    columns = [count.columns for count in counts if count is not None and count.columns]
-    return sum(columns) if len(columns) == len(counts) else 0
-
-
-def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Access]:
-    """The parts of tensor memory that an instruction takes: one cell of it where their sizes are not known."""
-    addressing = [each.startswith(b"[") for each in statement.operands]
-    forms = (form.operands for form in instruction.forms)
-    operands = next((each for each in forms if [operand.kind.startswith(_TENSOR) for operand in each] == addressing), ())
-    fragment = next((each for each in operands if each.kind == "fragment"), None)
-    for place, operand in enumerate(operands):
-        if not statement.operands[place].startswith(b"["):
-            continue
-        if operand.tensor is not None:
-            yield _Access(place, 1, operand.tensor.columns, operand.source)
-        elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
-            yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
-        else:
-            yield _Access(place, 1, 1, operand.source)
-
-
-def columns_of_kernel(
-    catalog: Catalog, function: Function, bits: RegisterBits, allocating: Step, freeing: Step, statements: Iterable[Statement]
-) -> Iterator[tuple[Remark, bytes]]:
-    """The remarks on the columns of a kernel, each with the opcode that it is about.
-
-    Args:
-        catalog: the catalog of the instructions.
-        function: the kernel.
-        bits: the bits of its registers.
-        allocating: the step of the protocol.
-        freeing: the step of the protocol.
-        statements: the instructions of the kernel.
-    """
-    counts = [each for each in statements if each.broken is None and each.opcode.startswith(opcodes(allocating, freeing))]
-    for each, place, text in bits.doubts(lambda known: _column_doubts(catalog, known, allocating, freeing, counts)):
-        yield Remark(function.operand(each, place), "warning", "tensor-memory-columns", text), each.opcode
 
 
 class Count(NamedTuple):
@@ -282,43 +156,138 @@ class Count(NamedTuple):
     columns: int | None
 
 
-def count_of(catalog: Catalog, known: KnownBits, statement: Statement) -> Count | None:
-    """The number of columns that an instruction allocates or frees; None where it has no such operand."""
-    instruction = catalog.meaning(spelling_of(statement.opcode))
-    operands = instruction.forms[0].operands if instruction is not None else ()
-    for place, (operand, written) in enumerate(zip(operands, statement.operands, strict=False)):
-        if operand.kind == "columns":
-            value = known.of(written).within(32)
-            return Count(place, operand.name, tuple(operand.immediates or ()), None if value.unknown else value.value)
-    return None
+class TensorMemory:
+    """The tensor memory of a kernel: its columns, and the accesses to them.
+
+    Args:
+        catalog: the catalog of the instructions.
+        kernel: the kernel.
+        allocating, freeing: the steps of the protocol.
+        statements: the instructions of the kernel on tensor memory.
+    """
+
+    def __init__(self, catalog: Catalog, kernel: Kernel, allocating: Step, freeing: Step | None, statements: Sequence[Statement]) -> None:
+        self._catalog, self._kernel, self._allocating, self._freeing, self._statements = catalog, kernel, allocating, freeing, statements
+
+    def bounds(self, product_of: Callable[[Statement, KnownBits, str], Instruction | None]) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on accesses that leave it, each with the opcode that it is about.
+
+        Args:
+            product_of: the product that an instruction makes of its descriptor; None where it is not known.
+        """
+        for statement, access, text in self._kernel.bits.doubts(functools.partial(self._outside, product_of)):
+            message = f"{text} (PTX ISA {access.source})"
+            yield (
+                Remark(self._kernel.function.operand(statement, access.place), "warning", "tensor-memory-bounds", message),
+                statement.opcode,
+            )
+
+    def _outside(
+        self, product_of: Callable[[Statement, KnownBits, str], Instruction | None], known: KnownBits
+    ) -> Iterator[tuple[Statement, _Access, str]]:
+        addresses = TensorAddresses(self._kernel, known, self._statements)
+        allocated, target = self._allocated(known), self._kernel.target
+        for statement in self._statements:
+            if statement.broken is not None:
+                continue
+            instruction = product_of(statement, known, target) or self._catalog.meaning(spelling_of(statement.opcode))
+            memory = self._catalog.database.spec.tensor_memory_of(instruction.variant.facts) if instruction is not None else None
+            if instruction is None or memory is None:
+                continue
+            most, lanes = self._most(memory), memory.most("lane")
+            for access in _accesses(instruction, statement):
+                address = addresses.of(statement.operands[access.place])
+                if address is None or address[0] < 0:
+                    continue
+                number, relative = address
+                lane, column = (memory.parts(number)[name] for name in ("lane", "column"))
+                limit = min(allocated, most) if relative and allocated else most
+                what = f"the {limit} columns that the kernel has allocated" if limit < most else f"the {most} columns of tensor memory"
+                if column + access.columns > limit:
+                    columns = f"columns {column} to {column + access.columns - 1} are" if access.columns > 1 else f"column {column} is"
+                    yield statement, access, f"{columns} not among {what}; use lower ones"
+                elif lane + access.lanes > lanes:
+                    outside = f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory; use lower ones"
+                    yield statement, access, outside
+
+    @functools.cached_property
+    def capacity(self) -> int:
+        """The number of columns on the kernel's target; 0 where none of its instructions says which memory it uses."""
+        spec = self._catalog.database.spec
+        meant = (self._catalog.meaning(spelling_of(each.opcode)) for each in self._statements)
+        memories = (spec.tensor_memory_of(instruction.variant.facts) for instruction in meant if instruction is not None)
+        return next((self._most(memory) for memory in memories if memory is not None), 0)
+
+    def _most(self, memory: Space) -> int:
+        """The columns of tensor memory on the kernel's target; the most on any where it is not known."""
+        targets = targets_of(self._catalog.database.spec)
+        features = targets.features(self._kernel.target) if self._kernel.target in targets.by_name else ()
+        rows = (row.size for row in memory.coordinates["column"] if not features or not {*row.targets}.isdisjoint(features))
+        return next(rows, memory.most("column"))
+
+    def _allocated(self, known: KnownBits) -> int:
+        """The columns of all allocations of the kernel; 0 where they are not known."""
+        counts = [self.count_of(known, each) for each in self._statements_of(self._allocating)]
+        columns = [count.columns for count in counts if count is not None and count.columns]
+        return sum(columns) if len(columns) == len(counts) else 0
+
+    def _statements_of(self, step: Step | None) -> list[Statement]:
+        """The instructions of a step."""
+        opcode = step.instruction.encode() if step is not None else None
+        return [each for each in self._statements if opcode and each.broken is None and each.opcode.startswith(opcode)]
+
+    def columns(self) -> Iterator[tuple[Remark, bytes]]:
+        """The remarks on numbers of columns, each with the opcode that it is about."""
+        for each, place, text in self._kernel.bits.doubts(self._wrong_numbers):
+            yield Remark(self._kernel.function.operand(each, place), "warning", "tensor-memory-columns", text), each.opcode
+
+    def _wrong_numbers(self, known: KnownBits) -> Iterator[tuple[Statement, int, str]]:
+        """The doubts: an instruction, the number of an operand, and the reason."""
+        allocated = set[int | None]()
+        freed: list[tuple[Statement, int, int]] = []
+        allocating = self._statements_of(self._allocating)
+        for each in sorted((*allocating, *self._statements_of(self._freeing)), key=lambda each: each.start):
+            count = self.count_of(known, each)
+            if count is None:
+                continue
+            place, columns = count.place, count.columns
+            if columns is not None and columns not in count.legal:
+                if integer(each.operands[place]) is None:
+                    yield each, place, f"{count.name} is {columns} here; it must be {constants(count.legal)}"
+                columns = None
+            if each in allocating:
+                allocated.add(columns)
+            elif columns is not None:
+                freed.append((each, place, columns))
+        if allocated and None not in allocated and self._freeing is not None:
+            for each, place, columns in freed:
+                if columns not in allocated:
+                    lacking = f"no {self._allocating.instruction} of the kernel has as many; free as many as were allocated"
+                    yield each, place, f"it frees {columns} columns, and {lacking} (PTX ISA {self._freeing.source})"
+
+    def count_of(self, known: KnownBits, statement: Statement) -> Count | None:
+        """The number of columns that an instruction allocates or frees; None where it has no such operand."""
+        instruction = self._catalog.meaning(spelling_of(statement.opcode))
+        operands = instruction.forms[0].operands if instruction is not None else ()
+        for place, (operand, written) in enumerate(zip(operands, statement.operands, strict=False)):
+            if operand.kind == "columns":
+                value = known.of(written).within(32)
+                return Count(place, operand.name, tuple(operand.immediates or ()), None if value.unknown else value.value)
+        return None
 
 
-def _column_doubts(
-    catalog: Catalog, known: KnownBits, allocating: Step, freeing: Step, statements: Iterable[Statement]
-) -> Iterator[tuple[Statement, int, str]]:
-    """The doubts: an instruction, the number of an operand, and the reason."""
-    allocated = set[int | None]()
-    freed: list[tuple[Statement, int, int]] = []
-    for each in statements:
-        count = count_of(catalog, known, each)
-        if count is None:
+def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Access]:
+    """The parts of tensor memory that an instruction takes: one cell of it where their sizes are not known."""
+    addressing = [each.startswith(b"[") for each in statement.operands]
+    forms = (form.operands for form in instruction.forms)
+    operands = next((each for each in forms if [operand.kind.startswith(_TENSOR) for operand in each] == addressing), ())
+    fragment = next((each for each in operands if each.kind == "fragment"), None)
+    for place, operand in enumerate(operands):
+        if not statement.operands[place].startswith(b"["):
             continue
-        place, columns = count.place, count.columns
-        if columns is not None and columns not in count.legal:
-            if integer(each.operands[place]) is None:
-                yield each, place, f"{count.name} is {columns} here; it must be {constants(count.legal)}"
-            columns = None
-        if each.opcode.startswith(opcodes(allocating)):
-            allocated.add(columns)
-        elif columns is not None:
-            freed.append((each, place, columns))
-    if allocated and None not in allocated:
-        for each, place, columns in freed:
-            if columns not in allocated:
-                lacking = f"no {allocating.instruction} of the kernel has as many; free as many as were allocated"
-                yield each, place, f"it frees {columns} columns, and {lacking} (PTX ISA {freeing.source})"
-
-
-def opcodes(*steps: Step) -> tuple[bytes, ...]:
-    """The first words of the instructions of steps."""
-    return tuple(step.instruction.encode() for step in steps)
+        if operand.tensor is not None:
+            yield _Access(place, 1, operand.tensor.columns, operand.source)
+        elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
+            yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
+        else:
+            yield _Access(place, 1, 1, operand.source)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ptxmma.check.kernels import threads_at
 from ptxmma.check.remarks import Remark
 from ptxmma.ptx.blocks import NotFollowedError
+from ptxmma.ptx.graphs import spread
 from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
     from ptxmma.catalog.instructions import Catalog
-    from ptxmma.check.kernel_paths import KernelPaths
+    from ptxmma.check.kernels import Kernel
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.model import Pairing
     from ptxmma.ptx.flow_events import Event
-    from ptxmma.ptx.statements import Function
 
 #: A barrier of the thread block, and its number.
 _NAMED = re.compile(rb"(?:bar|barrier)(?:\.cta)?\.(?:sync|arrive|red)[\w.]*\s+(\d+)")
 _BARRIERS = {b"bar", b"barrier"}
 _BEFORE, _AFTER, _COMMIT = "fence-before", "fence-after", "commit"
-_ALL = -1  # the mask of all threads
 
 
 class ThreadFences:
@@ -44,21 +44,18 @@ class ThreadFences:
         self._products = tuple({each.start for each in entries} - {*self._accesses})
         self.words = {self._steps[role].instruction.encode() for role in (_BEFORE, _AFTER) if role in self._steps}
 
-    def of_kernel(
-        self, function: Function, paths: KernelPaths, barriers_of: Callable[[Pairing], Mbarriers]
-    ) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, kernel: Kernel, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
         """The first note on each fence that a kernel has, but lacks between two threads that use tensor memory one after the other.
 
         Args:
-            function: the kernel.
-            paths: the paths through it.
+            kernel: the kernel.
             barriers_of: its mbarriers, by the spec's facts on them.
         """
-        if not self.words or not any(start in function.text for start in self._accesses) or function.calls_others:
+        if not self.words or not any(start in kernel.text for start in self._accesses) or not kernel.is_closed:
             return
         for pairing in self._pairings:
             try:
-                found = [*self._lacking(function, paths, barriers_of(pairing))]
+                found = [*self._lacking(barriers_of(pairing))]
             except NotFollowedError:
                 continue
             for role, event, reason in found:
@@ -66,12 +63,11 @@ class ThreadFences:
                 text = f"no {step.instruction} comes between {reason}; write it there (PTX ISA {step.source})"
                 yield Remark(Token(event.opcode, event.offset), "note", "missing-thread-fence", text), event.opcode
 
-    def _lacking(self, function: Function, paths: KernelPaths, barriers: Mbarriers) -> Iterator[tuple[str, Event, str]]:
+    def _lacking(self, barriers: Mbarriers) -> Iterator[tuple[str, Event, str]]:
         """The role of a fence, the first instruction before which it is missing, and the two between which it belongs."""
+        kernel, text = barriers.kernel, barriers.kernel.text
         before, after, commit = (self._steps[role].instruction.encode() for role in (_BEFORE, _AFTER, _COMMIT))
-        named = {
-            each.start(): match[1] for each in opcodes_of(function.text, _BARRIERS) if (match := _NAMED.match(function.text, each.start()))
-        }
+        named = {each.start(): match[1] for each in opcodes_of(text, _BARRIERS) if (match := _NAMED.match(text, each.start()))}
 
         def heard_from(tells: Collection[int]) -> set[int]:
             """The waits for barriers on which instructions at some places arrive."""
@@ -82,49 +78,45 @@ class ThreadFences:
 
         def later(heard: Collection[int], uses: tuple[bytes, ...], stop: bytes = b"") -> list[Event]:
             """The instructions of some kinds to which a path leads from waits, not through a fence, in the order of the text."""
-            found = _reached(paths, barriers.most, heard, stop)
+            found = _reached(kernel, heard, stop)
             return [found[place] for place in sorted(found) if found[place].opcode.startswith(uses)]
 
         commits = {each.use.offset for each in barriers.arrivals if each.use.opcode.startswith(commit)}
         telling = {each.use.offset for each in barriers.arrivals} - commits | {*named}
-        accesses = {each.offset for events in paths.instructions for each in events if each.opcode.startswith(self._accesses)}
-        used, unfenced = (_reached(paths, barriers.most, accesses, stop) for stop in (b"", before))
+        accesses = {each.offset for events in kernel.instructions for each in events if each.opcode.startswith(self._accesses)}
+        used, unfenced = (_reached(kernel, accesses, stop) for stop in (b"", before))
         told = telling & used.keys()
         early = sorted(telling & unfenced.keys())
         if later(heard_from(early), self._products):
             first = next(place for place in early if later(heard_from({place}), self._products))
             yield _BEFORE, unfenced[first], "the loads and stores of tensor memory and this, which lets a thread that uses it go on"
-        for tells, uses in ((told, self._products), (commits, self._accesses)) if after in function.text else ():
+        for tells, uses in ((told, self._products), (commits, self._accesses)) if after in text else ():
             late = later(heard_from(tells), uses, after)
             if late:
                 yield _AFTER, late[0], "the wait for threads that use tensor memory and this"
                 break
 
 
-def _reached(paths: KernelPaths, threads: Mapping[int, int], begins: Collection[int], stop: bytes) -> dict[int, Event]:
+def _reached(kernel: Kernel, begins: Collection[int], stop: bytes) -> dict[int, Event]:
     """The instructions, by their places, to which a thread comes from some others, and not through an instruction that stops it.
 
     Args:
-        paths: the paths through a kernel.
-        threads: a mask of the threads that may execute an instruction, by its place.
+        kernel: the kernel.
         begins: the places at which paths begin.
         stop: the opcode that ends it; empty for none.
     """
     found: dict[int, Event] = {}
-    entered = [0] * len(paths.instructions)
-    waiting = [(number, 0) for number in {paths.block_of(place) for place in begins}]
-    while waiting:
-        number, on = waiting.pop()
-        for event in paths.instructions[number]:
-            executing = threads.get(event.offset, _ALL)
-            if on & executing:
+
+    def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+        for event in kernel.instructions[number]:
+            executing = threads_at(kernel.executed, event.offset)
+            if threads & executing:
                 found[event.offset] = event
             if event.offset in begins:
-                on |= executing
+                threads |= executing
             elif stop and starts(event.opcode, stop):
-                on = 0
-        for after in {way.after for way in paths.ways[number] if way.after >= 0}:
-            if on & ~entered[after]:
-                entered[after] |= on
-                waiting.append((after, entered[after]))
+                threads = 0
+        return ((way.after, threads) for way in kernel.ways[number] if way.after >= 0)
+
+    spread({kernel.block_of(place): 0 for place in begins}, going)
     return found

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 from ptxmma.check import lifecycles
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import Use, uses_of
-from ptxmma.check.kernel_paths import ends_before_branches, is_named
 from ptxmma.check.mbarriers import are_alike
+from ptxmma.check.misuses import misuses
 from ptxmma.check.rule import Rule
+from ptxmma.check.transitions import ends_before_branches, is_named
 from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.outline import starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from ptxmma.check.kernel_paths import KernelPaths
+    from ptxmma.check.kernels import Kernel
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.check.remarks import Remark
     from ptxmma.model import Lifecycle, Pairing, Protocol
     from ptxmma.ptx.addresses import Addresses, Place
-    from ptxmma.ptx.statements import Function
 
 _COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
 _WAITED = "cp.async.wait_group 0;"
@@ -132,31 +132,24 @@ class ThreadOrders:
         ]
         self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
 
-    def of_kernel(
-        self, function: Function, paths: KernelPaths, addresses: Addresses, barriers_of: Callable[[Pairing], Mbarriers]
-    ) -> Iterator[tuple[Remark, bytes]]:
+    def of_kernel(self, kernel: Kernel, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions of a kernel at a wrong time, each with the opcode that it is about; none if it cannot be followed.
 
         Args:
-            function: the kernel.
-            paths: the paths through it.
-            addresses: its addresses.
+            kernel: the kernel.
             barriers_of: its mbarriers, by the spec's facts on them.
         """
-        text = function.text
-        if not text.startswith(b".entry"):
-            return
-        concerning = [life for life in self._lifecycles if _concerns(life, paths, text)]
-        followed = [life for life in concerning if life.each or not ends_before_branches(life, text)]
-        if not followed or function.calls_others:
+        concerning = [life for life in self._lifecycles if _concerns(life, kernel)]
+        followed = [life for life in concerning if life.each or not ends_before_branches(life, kernel.text)]
+        if not followed or not kernel.is_closed:
             return
 
         def objects_of(life: Lifecycle) -> Mapping[int, Hashable]:
             if life.each == "place":
-                return _places(life, text, addresses)
+                return _places(life, kernel.addresses)
             return {place: each for pairing in self._pairings for place, each in _stages(life, barriers_of, pairing)}
 
-        yield from lifecycles.remarks(function, paths.misuses(followed, objects_of=objects_of))
+        yield from lifecycles.remarks(kernel.function, misuses(kernel, followed, objects_of=objects_of))
 
 
 def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairing: Pairing) -> Iterator[tuple[int, Hashable]]:
@@ -169,7 +162,7 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
     followed = {word for word in words for name in (*pairing.waits, *pairing.arrives) if starts(name.encode(), word.encode())}
     known = (each.use for each in (*barriers.arrivals, *barriers.waits))
     named = [use for use in known if any(starts(use.opcode, word.encode()) for word in followed)]
-    named += uses_of(barriers.function.text, words - followed, barriers.addresses) if words - followed else ()
+    named += uses_of(barriers.kernel.addresses, words - followed) if words - followed else ()
     of_rings = [(use, barriers.ring_of(use)) for use in named]
     if life.each == "ring":
         yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)
@@ -181,7 +174,7 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
         yield from ((use.offset, None) for use in results)
 
 
-def _places(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Place]:
+def _places(life: Lifecycle, addresses: Addresses) -> dict[int, Place]:
     """The objects of a lifecycle that instructions name by an address which is always the same, by the places of these.
 
     What an instruction with another address may bring back to the first state is left out.
@@ -190,7 +183,7 @@ def _places(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Pla
     uses: list[Use] = []
     for first in {each.first for each in naming}:
         by_place = [each for each in naming if each.first is first]
-        named = uses_of(text, {word for each in by_place for word in each.on}, addresses, first=first)
+        named = uses_of(addresses, {word for each in by_place for word in each.on}, first=first)
         uses += [use for use in named if any(is_named(each, use.opcode) for each in by_place)]
     ends = [word.encode() for each in naming if each.to == life.start for word in each.on]
     vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
@@ -198,12 +191,12 @@ def _places(life: Lifecycle, text: bytes, addresses: Addresses) -> dict[int, Pla
     return {offset: place for offset, place in known if not any(other is None or other.meets(place) for other in vague)}
 
 
-def _concerns(life: Lifecycle, paths: KernelPaths, text: bytes) -> bool:
+def _concerns(life: Lifecycle, kernel: Kernel) -> bool:
     """Return whether a kernel has what a lifecycle is about, and no other rule judges that it lacks a step."""
     begins = [*itertools.takewhile(lambda each: life.start in each.states, life.transitions)]
     others = life.transitions[len(begins) :]
-    if not paths.may_begin(life) or not any(map(paths.has, begins)):
+    if not kernel.may_begin(life) or not any(map(kernel.has, begins)):
         return False
-    if not life.each and not all(paths.has(each) for each in others if each.to == life.start):
+    if not life.each and not all(kernel.has(each) for each in others if each.to == life.start):
         return False
-    return not (life.alone and _BULK_IN.search(text))
+    return not (life.alone and _BULK_IN.search(kernel.text))

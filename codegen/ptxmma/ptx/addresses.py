@@ -87,11 +87,12 @@ class Addresses:
         registers: the function's registers.
 
     Attributes:
+        text: as given.
         values: the number of values of an index that goes round in a ring from 0; 0 if it is not known.
     """
 
     def __init__(self, text: bytes, registers: Predicates) -> None:
-        self._text, self._registers = text, registers
+        self.text, self._registers = text, registers
         self._sums: dict[tuple[bytes, int], Sum] = {}  # by a register, and the loop in which it is read
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
         self._loops = TextLoops(text)
@@ -138,7 +139,7 @@ class Addresses:
     def _nearest(self, name: bytes, at: int) -> Sum:
         """The sum in a register of inline assembly, which has one in many scopes: from the instruction before a place that writes it."""
         begin = max(0, at - _NEAR)
-        written = [*re.finditer(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+%b\s*,([^;]*)" % name, self._text[begin:at])]
+        written = [*re.finditer(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+%b\s*,([^;]*)" % name, self.text[begin:at])]
         return self._written(name, (written[-1][1], 0, written[-1][2], begin + written[-1].start()), 0) if written else Sum({name: 1})
 
     def _operand(self, operand: bytes, at: int, depth: int) -> Sum:

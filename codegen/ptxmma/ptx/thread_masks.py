@@ -31,6 +31,10 @@ class ThreadMasks:
             that ``elect.sync`` elects.
         like: masks of the same function by the same register, of which the numbers are taken that it knows.
         constant_before: the constant that a register is known to have at a place, though others are written to it elsewhere; or itself.
+
+    Attributes:
+        count: as given.
+        everyone: a mask of all threads, or thread blocks, that there are.
     """
 
     def __init__(
@@ -42,7 +46,8 @@ class ThreadMasks:
         like: ThreadMasks | None = None,
         constant_before: Callable[[bytes, int], bytes] = lambda name, _: name,
     ) -> None:
-        self._writes, self._register, self._count, self._is_uniform = writes, register, count, is_uniform
+        self._writes, self._register, self.count, self._is_uniform = writes, register, count, is_uniform
+        self.everyone = (1 << count) - 1
         self._constant_before = constant_before
         self._like, self._numbers = like, dict[bytes, list[int] | None]()
         self._held = functools.cache(self._not_zero)
@@ -75,7 +80,7 @@ class ThreadMasks:
     def _joint(self, name: bytes, unknown: int | None, *, holds: bool) -> int:
         held = self._held(name)
         if held is not None:
-            return held if holds else held ^ (1 << self._count) - 1
+            return held if holds else held ^ self.everyone
         writes = self._writes(name)
         if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
             masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
@@ -100,7 +105,7 @@ class ThreadMasks:
     def _computed(self, name: bytes, depth: int) -> list[int] | None:
         writes = self._writes(name)
         if not writes:
-            return [*range(self._count)] if name == self._register else thread_values.constant(name, self._count)
+            return [*range(self.count)] if name == self._register else thread_values.constant(name, self.count)
         if len(writes) > 1 or depth >= _DEEPEST:
             return None
         opcode, place, rest, offset = writes[0]
@@ -110,4 +115,4 @@ class ThreadMasks:
             operands = [self.numbers_of(each, depth + 1) for each in names]
             return operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
         elected = self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX
-        return [int(number % thread_values.WARP == 0) for number in range(self._count)] if elected else None
+        return [int(number % thread_values.WARP == 0) for number in range(self.count)] if elected else None

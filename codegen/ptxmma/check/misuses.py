@@ -1,0 +1,446 @@
+"""Instructions at a wrong time: the states that a spec gives to what a kernel uses, along the paths that a thread can take.
+
+A path counts only if the text justifies it: its conditions can hold together (:mod:`ptxmma.ptx.conditions`).  Where that is not known, an
+instruction is at a wrong time only if no path comes to it at a right one.  A loop may be left after any round.  A state that the threads of
+a block share counts only if no other thread can have changed it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.check.kernels import Kernel, Way, threads_at
+from ptxmma.check.partial_barriers import apart
+from ptxmma.check.transitions import ALIGNED, EXIT, Happening, Held, Machine, Step, machine_of
+from ptxmma.ptx.blocks import NotFollowedError, opposite
+from ptxmma.ptx.conditions import Condition, common, contradicts, joined
+from ptxmma.ptx.graphs import spread
+from ptxmma.ptx.outline import starts
+from ptxmma.ptx.thread_masks import ALL_THREADS
+
+if TYPE_CHECKING:
+    from ptxmma.model import Lifecycle, Transition
+    from ptxmma.ptx.flow_events import Event
+
+#: Paths that differ at the start of a block: a kernel with more is not followed.
+_MOST_PATHS = 256
+#: Objects that are held at once: more are not counted.
+_MOST_HELD = 32
+#: The place of an instruction, and the rule that it breaks.
+_Key = tuple[int, str]
+
+
+class Misuse(NamedTuple):
+    """An instruction, or the end of a kernel, at a wrong time.
+
+    Attributes:
+        at: the instruction.
+        wrong: the transition that the spec calls wrong.
+        since: the instructions that led to the state, the latest last.
+        conditions: the conditions of the path, in the order of the text.
+    """
+
+    at: Happening
+    wrong: Transition
+    since: tuple[Happening, ...]
+    conditions: tuple[Condition, ...]
+
+
+class _Path(NamedTuple):
+    """The facts on a path.
+
+    Attributes:
+        state: the state of the lifecycle.
+        since: the instructions that led to it, the latest last.
+        changed: the places of all instructions that changed a state which threads share.
+        conditions: the conditions of the path.
+        certain: true if they are known to hold together.
+        fault: the place of the first instruction at a wrong time; -1 without one.
+    """
+
+    state: str
+    since: tuple[Happening, ...] = ()
+    changed: frozenset[int] = frozenset()
+    conditions: frozenset[Condition] = frozenset()
+    certain: bool = True
+    fault: int = -1
+
+
+def misuses(
+    kernel: Kernel,
+    lifecycles: Iterable[Lifecycle],
+    size: Callable[[int], int | None] = lambda _: None,
+    capacity: int = 0,
+    objects_of: Callable[[Lifecycle], Mapping[int, Hashable]] = lambda _: MappingProxyType({}),
+) -> list[Misuse]:
+    """The instructions at a wrong time, in the order of the text: one for each place, rule and lifecycle.
+
+    Args:
+        kernel: the kernel.
+        lifecycles: the lifecycles to follow.
+        size: the size of the object that the instruction at a place makes or ends; None where it is not known.
+        capacity: the sum of the sizes of the objects that fit.
+        objects_of: the object of each instruction, by its place, for a lifecycle of which each object has a state of its own.
+
+    A lifecycle is not followed, and goes to :attr:`Kernel.unfollowed`, where a label is missing, a brace is not closed, there are too many
+    branches, or too many paths differ.
+    """
+    found: list[Misuse] = []
+    for life in lifecycles:
+        machine, of_life = machine_of(life), dict[_Key, Misuse]()
+        try:
+            for steps in _steps(kernel, machine, objects_of(life) if life.each else {}):
+                if _may_go_wrong(kernel, machine, steps):
+                    walk = _Walk(kernel, machine, steps, size, capacity)
+                    of_life |= {(each.at.offset, each.wrong.rule): each for each in walk.misuses()}
+        except NotFollowedError:
+            kernel.unfollowed.add(life.name)
+        else:
+            found += of_life.values()
+    return sorted(found, key=lambda each: (each.at, each.wrong.rule))
+
+
+def _steps(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[Step]]]:
+    """The instructions of each block that concern a lifecycle, for each of its objects."""
+    of_objects: dict[Hashable, dict[int, list[Event]]] = {}
+    of_all: dict[int, list[Event]] = {}
+    for number, event in _concerning(kernel, machine):
+        if not machine.life.each:
+            of_all.setdefault(number, []).append(event)
+        elif event.offset in objects:
+            of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+        elif any(each.of_all for each in machine.on(event.opcode)):
+            of_all.setdefault(number, []).append(event)
+    shared = {number: [*machine.steps(kernel.text, events)] for number, events in of_all.items()}
+    if not machine.life.each:
+        yield [shared.get(number, []) for number in range(len(kernel.blocks))]
+    for own in of_objects.values():
+        if not _happens_once(kernel, machine, own):
+            steps: list[list[Step]] = [[] for _ in kernel.blocks]
+            for number in {*own, *shared}:
+                steps[number] = sorted([*machine.steps(kernel.text, own.get(number, ())), *shared.get(number, ())])
+            yield steps
+
+
+def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]:
+    """The instructions that concern a lifecycle, with the numbers of their blocks.
+
+    An instruction that comes before all that each of its transitions is to come after does not.
+    """
+    meets = machine.life.meets
+    without = {*apart(kernel.text, kernel.executed.values(), kernel.executed_together.values(), meets)} if meets else set[int]()
+    for number, events in enumerate(kernel.instructions):
+        for event in events:
+            made = machine.on(event.opcode) if event.offset not in without else ()
+            if any(not each.after or event.offset not in kernel.preceding(each.after) for each in made):
+                yield number, event
+
+
+def _happens_once(kernel: Kernel, machine: Machine, events: Mapping[int, Sequence[Event]]) -> bool:
+    """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
+    (number, (first, *others)), *more = events.items()
+    start = machine.life.start
+    may_end = machine.on(EXIT) or any(each.of_all and (each.rule or start in each.states) for each in machine.life.transitions)
+    if others or more or may_end or machine.is_wrong(start, first.opcode):
+        return False
+    return not any(number in loop for loop in kernel.graph.loops)
+
+
+def _may_go_wrong(kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step]]) -> bool:
+    """Return whether an instruction comes at a wrong time on any path that a thread may take.
+
+    Args:
+        kernel: the kernel.
+        machine: the lifecycle.
+        steps: the instructions of each block that concern it.
+    """
+    first: Held = (machine.life.start, 0)
+    rank, threads_of = kernel.graph.rank, kernel.registers.threads
+    # Objects of which more make no difference: one more than an instruction lets remain, and two.
+    most = max((at.number + 1 for block in steps for at, _ in block), default=0) + 1
+    wrong = False
+
+    def going(node: tuple[int, Held], threads: int) -> Iterator[tuple[tuple[int, Held], int]]:
+        """The states with which threads leave a block that they enter in a state."""
+        nonlocal wrong
+        number, held = node
+        states = {held: threads}
+        for at, predicate in steps[number]:
+            taking, skipping = (threads_of(predicate), threads_of(opposite(predicate))) if predicate else (ALL_THREADS, 0)
+            after: dict[Held, int] = {}
+            for held, threads in states.items():
+                if done := threads & taking:
+                    wrong = wrong or machine.is_wrong(held[0], at.opcode)
+                    for to in machine.after(held, at, most):
+                        after[to] = after.get(to, 0) | done
+                if skipped := threads & skipping:
+                    after[held] = after.get(held, 0) | skipped
+            states = after
+        if machine.harmless:
+            states.pop(first, None)
+        for following, taking in kernel.takers[number] if not wrong else ():
+            for held, threads in states.items():
+                if following >= 0:
+                    yield (following, held), threads & taking
+                elif threads & taking:
+                    wrong = wrong or machine.is_wrong(held[0], EXIT)
+
+    # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
+    begins = [number for number in rank if steps[number]] if machine.harmless else [0]
+    spread({(number, first): ALL_THREADS for number in begins}, going, rank=lambda node: rank[node[0]])
+    return wrong
+
+
+class _Walk:
+    """A walk along all paths through a kernel, for one lifecycle.
+
+    Args:
+        kernel: the kernel.
+        machine: the lifecycle.
+        steps: the instructions of each block that concern it.
+        size: the size of the object that the instruction at a place makes or ends.
+        capacity: the sum of the sizes of the objects that fit.
+    """
+
+    def __init__(
+        self, kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step]], size: Callable[[int], int | None], capacity: int
+    ) -> None:
+        self._kernel, self._machine, self._steps, self._size, self._capacity = kernel, machine, steps, size, capacity
+        self._ways, self._predicates, self._threads_of = _deciding(kernel, steps), kernel.registers, kernel.registers.threads
+        self._reachable = functools.cache(self._reach)
+        self._found: dict[_Key, Misuse] = {}
+        self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
+        self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
+
+    def misuses(self) -> list[Misuse]:
+        """The instructions at a wrong time.
+
+        Raises:
+            NotFollowedError: too many paths differ.
+        """
+        seen: list[set[_Path]] = [set() for _ in self._steps]
+        waiting = [(0, _Path(self._machine.life.start))]
+        while waiting:
+            number, entered = waiting.pop()
+            for path in self._through(number, entered):
+                for (after, predicate, offset), way in zip(self._ways[number], self._kernel.ways[number], strict=True):
+                    for going in self._under(path, predicate, offset):
+                        left = self._left(going, number, way)
+                        if after < 0:
+                            self._moved(left, Happening(offset, EXIT))
+                        elif left not in seen[after]:
+                            seen[after].add(left)
+                            waiting.append((after, left))
+                            if len(seen[after]) > _MOST_PATHS:
+                                raise NotFollowedError
+        doubtful = (
+            (key, misuse)
+            for key, misuse, threads in reversed(self._doubtful)
+            if threads & ~self._right.get(key, 0) or not self._may_come_right(misuse)
+        )
+        return [*(dict(doubtful) | self._found).values()]
+
+    def _through(self, number: int, path: _Path) -> list[_Path]:
+        """The paths after the instructions of a block: under a predicate, one is executed or not."""
+        paths = [path]
+        for at, predicate in self._steps[number]:
+            if not predicate:
+                paths = [self._moved(each, at) for each in paths]
+                continue
+            going: list[_Path] = []
+            for before in paths:
+                done = [self._moved(each, at) for each in self._under(before, predicate, at.offset)]
+                skipped = [] if done and self._may_begin(before, at, predicate) else self._under(before, opposite(predicate), at.offset)
+                going += [*done, *skipped]
+            paths = [*dict.fromkeys(going)]
+        return paths
+
+    def _may_begin(self, path: _Path, at: Happening, predicate: bytes) -> bool:
+        """Return whether an instruction takes a path out of a first state in which nothing is wrong, in any thread.
+
+        What may have begun must end: a path on which it has not begun makes nothing right.
+        """
+        life = self._machine.life
+        leaves = self._machine.harmless and not life.shared and path.state == life.start
+        if not leaves or not any(each.to for each in self._machine.counting(path.state, len(path.since), at)):
+            return False
+        return not self._predicates.condition(predicate, at.offset).decided
+
+    def _under(self, path: _Path, predicate: bytes, offset: int) -> list[_Path]:
+        """A path if a predicate holds; none if it cannot."""
+        if not predicate:
+            return [path]
+        both = joined(path.conditions, self._predicates.condition(predicate, offset))
+        return [] if both is None else [path._replace(conditions=both.conditions, certain=path.certain and both.certain)]
+
+    def _left(self, path: _Path, number: int, way: Way) -> _Path:
+        """A path after a way out of a block: not certain if the way ends a loop by a counter on whose earlier numbers the path depends."""
+        counters = {each.value.text for each in path.conditions if each.value.changes} if path.certain and way.predicate else None
+        if not counters or not any(number in loop and way.after not in loop for loop in self._kernel.graph.loops):
+            return path
+        return path._replace(certain=self._predicates.condition(way.predicate, way.offset).value.text not in counters)
+
+    def _moved(self, path: _Path, at: Happening) -> _Path:
+        """A path after an instruction; what is wrong is remembered."""
+        moved, wrong = path, set[str]()
+        for transition in self._machine.counting(path.state, len(path.since), at):
+            if not transition.to:
+                if self._counts(transition, path, at) and self._is_wrong(transition, path, at):
+                    wrong.add(transition.rule)
+                    if not transition.full:
+                        moved = path._replace(state=self._machine.life.start, since=())  # the rest is followed as if it were fixed
+            elif transition.adds < 0 and len(path.since) > 1:
+                moved = path._replace(since=self._less(path.since, at), changed=path.changed | {at.offset})
+            elif transition.keeps:
+                moved = path._replace(state=transition.to)
+            else:
+                since = (*path.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == path.state else (at,)
+                changed = path.changed | {at.offset} if self._machine.life.shared else path.changed
+                moved = path._replace(state=transition.to, since=since, changed=changed)
+        if wrong and path.fault < 0:
+            moved = moved._replace(fault=at.offset)
+        # Followed as if it were fixed, the instruction may be right in the next round: that does not count, nor that nothing has begun.
+        begun = path.since or path.fault >= 0 or path.state != self._machine.life.start or not self._machine.harmless
+        for rule in {each.rule for each in self._machine.on(at.opcode)} - wrong if path.fault != at.offset and begun else ():
+            self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
+        if moved.state in self._machine.left:
+            return moved
+        # Nothing can be wrong any more: only the threads count that come to later instructions.
+        return _Path(moved.state, conditions=frozenset(each for each in moved.conditions if each.decided), certain=False, fault=moved.fault)
+
+    def _counts(self, transition: Transition, path: _Path, at: Happening) -> bool:
+        """Return whether the conditions under which a transition is wrong hold on a path."""
+        if transition.several and not self._by_several(path.since[-1]):
+            return False
+        if transition.by_others and not self._by_others(transition.by_others, path, at):
+            return False
+        return not transition.full or self._is_full(path, at)
+
+    def _by_others(self, words: Sequence[str], path: _Path, at: Happening) -> bool:
+        """Return whether other threads execute one of some instructions: any thread, if the path has none.
+
+        Where it has none, what is not a condition on the thread may hold for the others, too: then they may have nothing to do.
+        """
+        own = common(path.conditions)
+        if not path.since and any(own & ~each.surely and not each.elects for each in path.conditions):
+            return False
+        named = (other for other in self._reachable((), at) if any(starts(other.opcode, word.encode()) for word in words))
+        return any(not path.since or threads_at(self._kernel.executed_together, other.offset) & ~own for other in named)
+
+    def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
+        """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
+        conditions = sorted(path.conditions, key=lambda each: each.offset)
+        if not path.certain:
+            conditions = [each for each in conditions if each.decided]
+        fault = Misuse(at, transition, path.since, tuple(conditions))
+        if self._machine.life.shared and self._may_differ(path, fault):
+            return False
+        key = at.offset, transition.rule
+        if path.certain and not transition.always:
+            if key not in self._found or self._found[key].wrong.advice:
+                self._found[key] = fault
+        else:
+            self._doubtful.append((key, fault, common(path.conditions)))
+        return True
+
+    def _may_come_right(self, misuse: Misuse) -> bool:
+        """Return whether any way from the instruction that led to a state to the one that is wrong in it leads to another state between."""
+        since, states, threads_of = misuse.since[-1:], misuse.wrong.states, self._threads_of
+        if self._machine.life.shared or not since:
+            return True
+        right = False
+
+        def going(node: tuple[int, int, bool], threads: int) -> Iterator[tuple[tuple[int, int, bool], int]]:
+            """The ways on from an instruction of a block, for threads that have or have not left the state."""
+            nonlocal right
+            number, first, left = node
+            for place, (at, predicate) in enumerate(self._steps[number][first:], first):
+                done = threads & threads_of(predicate)
+                right = right or bool(done and left and at == misuse.at)
+                leaves = not left and any(each.to not in ("", *states) for state in states for each in self._machine.made(state, at.opcode))
+                if leaves:
+                    yield (number, place + 1, True), done
+                if leaves or at in (since[0], misuse.at):
+                    threads &= threads_of(opposite(predicate)) if predicate else 0
+            for after, predicate, _ in self._ways[number]:
+                if after >= 0:
+                    yield (after, 0, left), threads & threads_of(predicate)
+                elif left and misuse.at.opcode == EXIT:
+                    right = right or bool(threads & threads_of(predicate))
+
+        begins = ((number, place) for number, steps in enumerate(self._steps) for place, step in enumerate(steps) if step.at == since[0])
+        spread({(number, place + 1, False): threads_of(self._steps[number][place].predicate) for number, place in begins}, going)
+        return right
+
+    def _by_several(self, at: Happening) -> bool:
+        """Return whether several threads come together to an instruction, in some launch."""
+        return ALIGNED in at.opcode or threads_at(self._kernel.executed_together, at.offset).bit_count() > 1
+
+    def _less(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
+        """The objects that are left after an instruction that ends one: one of its size, or else the last."""
+        size = self._size(at.offset)
+        place = next((place for place, each in enumerate(since) if self._size(each.offset) == size), len(since) - 1)
+        return since[:place] + since[place + 1 :]
+
+    def _is_full(self, path: _Path, at: Happening) -> bool:
+        """Return whether an object does not fit beside those that are held."""
+        return sum(self._size(each.offset) or 0 for each in (*path.since, at)) > self._capacity
+
+    def _may_differ(self, path: _Path, fault: Misuse) -> bool:
+        """Return whether another thread may have ended a state: an instruction can be reached that does, and is not on the path."""
+        return any(
+            other.offset not in path.changed
+            and any(each.to not in ("", path.state) for each in self._machine.made(path.state, other.opcode))
+            for other in self._reachable(tuple(each for each in fault.conditions if each.uniform), fault.at)
+        )
+
+    def _reach(self, conditions: tuple[Condition, ...], at: Happening) -> Collection[Happening]:
+        """The instructions to which any thread can come, not through an instruction, under conditions that all threads share."""
+        meeting, barrier = self._kernel.meeting_after(at.offset)
+        found: dict[Happening, None] = {}
+
+        def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+            for other, predicate in self._steps[number]:
+                if number == meeting and other.offset > barrier:
+                    break
+                if threads & self._threads_of(predicate):
+                    found[other] = None
+                if other == at:
+                    threads &= self._threads_of(opposite(predicate)) if predicate else 0
+            for after, predicate, offset in self._kernel.ways[number] if number != meeting else ():
+                if after >= 0 and not (predicate and contradicts(conditions, self._predicates.condition(predicate, offset))):
+                    yield after, threads & self._threads_of(predicate)
+
+        spread({0: ALL_THREADS}, going)
+        return found
+
+
+def _deciding(kernel: Kernel, steps: Sequence[Sequence[Step]]) -> list[Sequence[Way]]:
+    """The ways out of each block, without the predicates of branches that make no difference, and past blocks where nothing happens.
+
+    Such a branch closes a loop, or both ways come to the same instructions first.
+
+    Args:
+        kernel: the kernel.
+        steps: the instructions of each block.
+    """
+    ways, rank, leading = kernel.ways, kernel.graph.rank, kernel.graph.leading
+    # Masks of the blocks with the first instructions that each block comes to; the last bit is the end.
+    end = 1 << len(steps)
+    first = {
+        number: 1 << number if steps[number] else end for number in rank if steps[number] or any(way.after < 0 for way in ways[number])
+    }
+    spread(first, lambda number, mask: ((other, mask) for other in leading[number] if not steps[other]), rank=lambda number: -rank[number])
+    deciding: list[Sequence[Way]] = [*ways]
+    past: dict[int, int] = {}  # the block that follows one where nothing happens, if it is one whatever branches do
+    for number in reversed(kernel.graph.order):
+        closes = any(way.after >= 0 and rank[way.after] <= rank[number] for way in ways[number])
+        if closes or len({first.get(way.after, 0) if way.after >= 0 else end for way in ways[number]}) == 1:
+            deciding[number] = [Way(way.after, b"", way.offset) for way in ways[number]]
+        afters = {past.get(way.after, way.after) for way in deciding[number]} - {number}
+        if len(afters) == 1 and -1 not in afters and not steps[number] and not any(way.predicate for way in deciding[number]):
+            (past[number],) = afters
+    return [[Way(past.get(after, after), predicate, offset) for after, predicate, offset in each] for each in deciding]

@@ -1,0 +1,159 @@
+"""The instructions by which the lifecycles of a spec change from state to state."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxmma.check.partial_barriers import is_partial
+from ptxmma.ptx.conditions import predicate_before
+from ptxmma.ptx.outline import starts
+
+if TYPE_CHECKING:
+    from ptxmma.model import Counterpart, Lifecycle, Transition
+    from ptxmma.ptx.flow_events import Event
+
+#: In place of an instruction: the end of the kernel.
+EXIT = b"exit"
+#: A modifier that says that threads execute an instruction together.
+ALIGNED = b".aligned"
+#: Bytes before an opcode in which its predicate is looked for.
+_LONGEST_PREDICATE = 256
+_NUMBER = re.compile(rb"\s*(\d+)\b")
+#: A state, and the number of objects, up to the highest that makes a difference.
+Held = tuple[str, int]
+
+
+class Happening(NamedTuple):
+    """An instruction that changes a state, or the end of a kernel.
+
+    Attributes:
+        offset: its place; of the end of a kernel, the place of the statement that ends it.
+        opcode: the opcode; :data:`EXIT` for the end of a kernel.
+        number: the objects that may remain, as the instruction says: ``cp.async.wait_group 2``.
+    """
+
+    offset: int
+    opcode: bytes
+    number: int = 0
+
+
+class Step(NamedTuple):
+    """An instruction that concerns a lifecycle, and the predicate under which it is executed; empty: always."""
+
+    at: Happening
+    predicate: bytes
+
+
+class Machine:
+    """The transitions of a lifecycle, by the instruction and the state."""
+
+    def __init__(self, life: Lifecycle) -> None:
+        self.life = life
+        self._transitions: dict[bytes, list[Transition]] = {}
+        self._made: dict[tuple[str, bytes], list[Transition]] = {}
+        self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
+        self.harmless = not any(each.rule and life.start in each.states for each in life.transitions)  # nothing is wrong in the first state
+
+    def on(self, opcode: bytes) -> list[Transition]:
+        """The transitions that an instruction makes in any state."""
+        found = self._transitions.get(opcode)
+        if found is None:
+            found = self._transitions[opcode] = [each for each in self.life.transitions if is_made(each, opcode)]
+        return found
+
+    def made(self, state: str, opcode: bytes) -> list[Transition]:
+        """The transitions that an instruction makes in a state."""
+        found = self._made.get((state, opcode))
+        if found is None:
+            found = self._made[state, opcode] = [each for each in self.on(opcode) if state in each.states]
+        return found
+
+    def counting(self, state: str, count: int, at: Happening) -> list[Transition]:
+        """The transitions that an instruction makes in a state with a number of objects."""
+        return [each for each in self.made(state, at.opcode) if not each.counted or count > at.number]
+
+    def is_wrong(self, state: str, opcode: bytes) -> bool:
+        """Return whether an instruction may be wrong in a state."""
+        return any(not each.to for each in self.made(state, opcode))
+
+    def after(self, held: Held, at: Happening, most: int) -> set[Held]:
+        """The states that there may be after an instruction, if more objects than a number make no difference."""
+        state, count = held
+        found = set[Held]()
+        for each in self.counting(state, count, at):
+            if each.adds < 0 and count > 1:
+                found |= {(state, count - 1), (state, count if count == most else count - 1)}
+            elif each.keeps:
+                found.add((each.to, count))
+            elif each.to:
+                found.add((each.to, min((count if each.to == state else 0) + 1, most) if each.adds > 0 else 0))
+        return found or {held}
+
+    def number(self, text: bytes, place: int, opcode: bytes) -> int:
+        """The number that an instruction at a place of a text names, if it counts."""
+        if not any(each.counted for each in self.on(opcode)):
+            return 0
+        match = _NUMBER.match(text, place + len(opcode))
+        return int(match[1]) if match else 0
+
+    def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[Step]:
+        """The steps of instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
+        for (opcode, predicated), run in itertools.groupby(events, lambda each: (each.opcode, each.predicated)):
+            same = [*run]
+            alone = len(same) < 3 or predicated or any(each.adds for each in self.on(opcode))
+            for each in same if alone else (same[0], same[-1]):
+                at = Happening(each.offset, opcode, self.number(text, each.offset, opcode))
+                yield Step(at, predicate_before(text, each.offset) if predicated else b"")
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def machine_of(life: Lifecycle) -> Machine:
+    """The transitions of a lifecycle, which all kernels share."""
+    return Machine(life)
+
+
+def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
+    """Return whether a lifecycle comes to a state that nothing leaves before a branch does: then no path need be followed.
+
+    Where nothing is wrong in the first state, a branch before the first change makes no difference.
+    """
+    machine, state, count = machine_of(life), life.start, 0
+    harmless = (life.start,) if machine.harmless else ()
+    words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
+    for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
+        made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
+        ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
+        if (not made and not ends) or (life.meets and is_partial(text, match.start())):
+            continue
+        near = max(0, match.start() - _LONGEST_PREDICATE)
+        begin = max(text.rfind(mark, near, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))
+        predicate = text[begin + 1 : match.start()].strip()
+        if predicate and not predicate.startswith(b"@"):
+            continue  # an operand
+        if ends:
+            return False
+        if made and not predicate:
+            count = count + 1 if made[-1].adds > 0 and made[-1].to == state else max(made[-1].adds, 0)
+            state = made[-1].to
+            if state not in machine.left:
+                return True
+    return False
+
+
+def is_made(each: Transition, opcode: bytes) -> bool:
+    """Return whether an instruction makes a transition in any of its states."""
+    return is_named(each, opcode) and not any(has_modifier(opcode, name) for name in each.without)
+
+
+def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:
+    """Return whether a part of a protocol names an instruction."""
+    return any(starts(opcode, word.encode()) for word in each.on) and all(has_modifier(opcode, name) for name in each.modifiers)
+
+
+def has_modifier(opcode: bytes, name: str) -> bool:
+    """Return whether an opcode has a modifier, with or without more after ``::``."""
+    return any(part == name.encode() or part.split(b"::")[0] == name.encode() for part in opcode.split(b"."))
