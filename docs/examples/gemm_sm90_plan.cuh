@@ -10,6 +10,7 @@
 #include <ptxmma/cuda/tensor_map.cuh>
 
 #include "gemm_sm90_operands.cuh"
+#include "prepared_kernel.cuh"
 
 namespace gemm_sm90 {
 
@@ -38,32 +39,19 @@ struct Best {
 };
 
 // What all plans share: an operation that is prepared once, for matrices at these addresses, and may be launched often; one launch at a time.
+// With few rows or columns, it begins before the kernel in front of it ends.
 template <class Source, class Scalar>
-class Launch {
+class Launch : public examples::PreparedKernel<Arguments<Source, Scalar>> {
  public:
-  Launch() = default;
-  Launch(const Launch&) = delete;
   ~Launch() {
     cudaFree(arguments_.sums);
     cudaFree(arguments_.finished);
   }
 
-  // With few rows or columns, it comes before the kernel in front of it ends, and waits for that before it reads what another may write.
-  cudaError_t launch(cudaStream_t stream = nullptr) const {
-    cudaLaunchConfig_t config = {};
-    config.gridDim = blocks_;
-    config.blockDim = threads_;
-    config.dynamicSmemBytes = shared_;
-    config.stream = stream;
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &early;
-    config.numAttrs = early_ ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel_, arguments_);
-  }
-
  protected:
+  using Base = examples::PreparedKernel<Arguments<Source, Scalar>>;
+  using Base::arguments_, Base::kernel_, Base::threads_, Base::shared_, Base::blocks_, Base::early_;
+
   cudaError_t begin(int m, int n, int k, Scalar alpha, Scalar beta) {
     int device = 0, multiprocessors = 0;
     cudaError_t status = cudaGetDevice(&device);
@@ -118,12 +106,8 @@ class Launch {
     return status;
   }
 
-  Arguments<Source, Scalar> arguments_ = {};
-
  private:
-  void (*kernel_)(Arguments<Source, Scalar>) = nullptr;
-  int threads_ = 0, shared_ = 0, blocks_ = 0, clusters_ = 0;
-  bool early_ = false;
+  int clusters_ = 0;
 };
 
 // D = alpha * A * B + beta * C with dense matrices. C is not read if beta is 0. C and D may be the same matrix. Rows of D are written in

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime.h>
 
+#include "prepared_kernel.cuh"
 #include "w4a16.cuh"
 
 namespace w4a16 {
@@ -42,34 +43,21 @@ struct Weights {
 
 // A product that is prepared once, for matrices at these addresses, and may be launched often: one launch at a time, since it has the memory in
 // which blocks exchange sums.
+//
+// What a launch writes is there for the next one. On Hopper and later, its copies of weights begin before the kernel in front of it ends: they must
+// not be that kernel's results, if it lets others begin before it has ended.
 template <class Arguments>
-class Launch {
+class Launch : public examples::PreparedKernel<Arguments> {
  public:
-  Launch() = default;
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
   ~Launch() {
     cudaFree(arguments_.parts);
     cudaFree(arguments_.ready);
   }
 
-  // What this launch writes is there for the next one. On Hopper and later, its copies of weights begin before the kernel in front of it ends: they
-  // must not be that kernel's results, if it lets others begin before it has ended.
-  cudaError_t launch(cudaStream_t stream = nullptr) const {
-    cudaLaunchConfig_t config = {};
-    config.gridDim = blocks_;
-    config.blockDim = threads_;
-    config.dynamicSmemBytes = shared_;
-    config.stream = stream;
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &early;
-    config.numAttrs = may_overlap_ ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel_, arguments_);
-  }
-
  protected:
+  using Base = examples::PreparedKernel<Arguments>;
+  using Base::arguments_, Base::kernel_, Base::threads_, Base::shared_, Base::blocks_, Base::early_;
+
   // Chooses the kernel of a product P, whose blocks have so many bytes of shared memory; a multiprocessor takes no more blocks than `most`.
   template <class P>
   cudaError_t use(void (*kernel)(Arguments), int shared, int most) {
@@ -87,20 +75,13 @@ class Launch {
     const int units = ceil_div(arguments_.n, P::columns) * ceil_div(arguments_.k, P::depth);
     // With as many units for each block, as far as they go: the last block of more would take as long, and runs now often end with a tile.
     blocks_ = ceil_div(units, ceil_div(units, multiprocessors * std::min(resident, most)));
-    may_overlap_ = major >= 9;
+    early_ = major >= 9;
     status = cudaMalloc(&arguments_.parts, size_t(blocks_) * P::columns * P::rows * sizeof(float));
     const size_t flags = size_t(blocks_) * P::warps * sizeof(int);
     if (status == cudaSuccess) status = cudaMalloc(&arguments_.ready, flags);
     if (status == cudaSuccess) status = cudaMemset(arguments_.ready, 0, flags);
     return status;
   }
-
-  Arguments arguments_ = {};
-
- private:
-  void (*kernel_)(Arguments) = nullptr;
-  int threads_ = 0, shared_ = 0, blocks_ = 0;
-  bool may_overlap_ = false;
 };
 
 }  // namespace w4a16
