@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cuda_profiler_api.h>
 
+#include "compare.cuh"
 #include "timing.cuh"
 
 struct Size {
@@ -18,23 +21,40 @@ struct Size {
 // The geometric mean is of these.
 const Size SIZES[] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 14336, 4096}, {2048, 4096, 7168}, {16384, 8192, 1024}};
 
+// How a benchmark is run: its arguments are the number of sustained rounds, and a file. In the file it writes which candidate was the best of each
+// size. Without rounds it times nothing, but launches our kernel and that candidate for profile.sh.
+struct Options {
+  int rounds;
+  std::string choices;
+  Options(int argc, char** argv) : rounds(argc > 1 ? std::atoi(argv[1]) : 5), choices(argc > 2 ? argv[2] : "/dev/null") {
+    int gpus = 0;
+    if (cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0) return;
+    std::fprintf(stderr, "%s: there is no GPU\n", argv[0]);
+    std::exit(EXIT_FAILURE);
+  }
+};
+
+// What else a size is compared with, in a line of its own.
+struct Other {
+  const char* suffix;  // of the types: what is compared
+  double work;
+  Candidate candidate;
+};
+
 // Lines of the table for the sizes of one type: our kernel is the first candidate, the default of what it is compared with the second.
 class Rows {
  public:
-  // `rounds`: sustained ones; there are five times as many short ones. Without any, profile.sh has Nsight Compute look at a launch of our kernel
-  // and of the fastest other.
-  Rows(std::string kernel, std::string types, int rounds) : kernel_(kernel), types_(types), rounds_(rounds) {}
+  Rows(const Options& options, std::string kernel, std::string types) : options_(options), kernel_(kernel), types_(types) {}
 
-  // Measures the candidates and prints a line for each way to measure. `work` is in operations.
-  void measure(const std::string& size, double work, std::vector<Candidate> candidates, bool in_mean) {
+  // Measures the candidates and prints a line for each way to measure. `work` is in operations. There are five times as many short rounds as
+  // sustained ones. Each time those drop out of which others were faster.
+  void measure(const std::string& size, double work, std::vector<Candidate> candidates, bool in_mean, const Other* other = nullptr) {
+    for (size_t i = 0; i < candidates.size(); ++i) candidates[i].number = static_cast<int>(i);
+    if (options_.rounds == 0) return profile(size, candidates, other);
     ::measure(candidates, 3, 1);
-    std::vector<Candidate> close = closest(candidates, 1.2f);
-    ::measure(close, 5 * (rounds_ == 0 ? 3 : rounds_), SHORT);
-    if (rounds_ == 0) return profile(size, close);
-    const auto brief = print(size, "short", work, close);
-    close = closest(close, 1.03f);
-    ::measure(close, rounds_, SUSTAINED);
-    const auto sustained = print(size, "sustained", work, close);
+    const auto [brief, close] = measure_as("short", size, work, closest(candidates, 1.2f, 6), other, 5 * options_.rounds, SHORT);
+    const auto [sustained, closer] = measure_as("sustained", size, work, closest(close, 1.03f, 2), other, options_.rounds, SUSTAINED);
+    std::ofstream(options_.choices, std::ios::app) << line(size) << ',' << best_of(closer).number << '\n';
     if (!in_mean) return;
     short_.add(brief);
     sustained_.add(sustained);
@@ -42,9 +62,9 @@ class Rows {
 
   // The lines below the sizes.
   void means() const {
-    if (rounds_ == 0) return;
+    if (options_.rounds == 0) return;
     for (const auto& [way, mean] : {std::pair{"short", &short_}, {"sustained", &sustained_}}) {
-      std::printf("%s,%s,geometric mean,%s,,,,%.3f,%.3f,,,,\n", kernel_.c_str(), types_.c_str(), way, std::pow(mean->to_default, 1. / mean->count),
+      std::printf("%s,%s,,,,%.3f,%.3f,,,,\n", line("geometric mean").c_str(), way, std::pow(mean->to_default, 1. / mean->count),
                   std::pow(mean->to_best, 1. / mean->count));
     }
     std::fflush(stdout);
@@ -64,14 +84,14 @@ class Rows {
     }
   };
 
-  // The first two, and the others that may be the best.
-  static std::vector<Candidate> closest(const std::vector<Candidate>& candidates, float factor) {
-    float fastest = candidates[1].time();
-    for (size_t i = 1; i < candidates.size(); ++i) fastest = std::min(fastest, candidates[i].time());
-    std::vector<Candidate> close;
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      if (i < 2 || candidates[i].time() < factor * fastest) close.push_back({candidates[i].run});
-    }
+  std::string line(const std::string& size, const char* suffix = "") const { return kernel_ + ',' + types_ + suffix + ',' + size; }
+
+  // The first two, and as many of the others as may be the best.
+  static std::vector<Candidate> closest(std::vector<Candidate> candidates, float factor, size_t most) {
+    const float limit = factor * best_of(candidates).time();
+    std::vector<Candidate> close(candidates.begin(), candidates.begin() + 2);
+    std::sort(candidates.begin() + 2, candidates.end(), [](auto& x, auto& y) { return x.time() < y.time(); });
+    for (size_t i = 2; i < candidates.size() && i < most + 2 && candidates[i].time() < limit; ++i) close.push_back(candidates[i]);
     return close;
   }
 
@@ -79,29 +99,52 @@ class Rows {
     return *std::min_element(candidates.begin() + 1, candidates.end(), [](auto& x, auto& y) { return x.time() < y.time(); });
   }
 
-  void profile(const std::string& size, const std::vector<Candidate>& candidates) const {
-    CHECK(cudaDeviceSynchronize());
-    CHECK(cudaProfilerStart());
-    candidates[0].run(nullptr);
-    best_of(candidates).run(nullptr);
-    CHECK(cudaDeviceSynchronize());
-    CHECK(cudaProfilerStop());
-    std::printf("%s,%s,%s\n", kernel_.c_str(), types_.c_str(), size.c_str());
+  std::pair<Ratios, std::vector<Candidate>> measure_as(const char* way, const std::string& size, double work, std::vector<Candidate> candidates,
+                                                       const Other* other, int rounds, float ms) const {
+    if (other != nullptr) candidates.push_back(other->candidate);
+    ::measure(candidates, rounds, ms);
+    const Candidate last = candidates.back();
+    if (other != nullptr) candidates.pop_back();
+    const Ratios ratios = print(line(size), way, work, candidates);
+    if (other != nullptr) print(line(size, other->suffix), way, other->work, {candidates[0], last});
+    return {ratios, candidates};
   }
 
-  Ratios print(const std::string& size, const char* way, double work, const std::vector<Candidate>& candidates) const {
+  void profile(const std::string& size, const std::vector<Candidate>& candidates, const Other* other) const {
+    std::ifstream choices(options_.choices);
+    for (std::string one; std::getline(choices, one);) {
+      const size_t comma = one.rfind(',');
+      if (one.substr(0, comma) != line(size)) continue;
+      profile_pair(line(size), candidates[0], candidates.at(std::stoi(one.substr(comma + 1))));
+      if (other != nullptr) profile_pair(line(size, other->suffix), candidates[0], other->candidate);
+    }
+  }
+
+  static void profile_pair(const std::string& line, const Candidate& ours, const Candidate& theirs) {
+    const auto launch = [&] {
+      ours.run(nullptr);
+      theirs.run(nullptr);
+      CHECK(cudaDeviceSynchronize());
+    };
+    launch();
+    CHECK(cudaProfilerStart());
+    launch();
+    CHECK(cudaProfilerStop());
+    std::printf("%s\n", line.c_str());
+  }
+
+  static Ratios print(const std::string& line, const char* way, double work, const std::vector<Candidate>& candidates) {
     const Candidate &ours = candidates[0], &theirs = candidates[1];
     const Candidate& best = best_of(candidates);
     const double tera = 1e-9 * work;  // per ms
     const Ratios ratios = {theirs.time() / ours.time(), best.time() / ours.time()};
-    std::printf("%s,%s,%s,%s,%.0f,%.0f,%.0f,%.3f,%.3f,%u,%u,%u,%u\n", kernel_.c_str(), types_.c_str(), size.c_str(), way, tera / ours.time(),
-                tera / theirs.time(), tera / best.time(), ratios.to_default, ratios.to_best, median(ours.megahertz), median(ours.watts),
-                median(best.megahertz), median(best.watts));
+    std::printf("%s,%s,%.0f,%.0f,%.0f,%.3f,%.3f,%u,%u,%u,%u\n", line.c_str(), way, tera / ours.time(), tera / theirs.time(), tera / best.time(),
+                ratios.to_default, ratios.to_best, median(ours.megahertz), median(ours.watts), median(best.megahertz), median(best.watts));
     std::fflush(stdout);
     return ratios;
   }
 
+  const Options options_;
   std::string kernel_, types_;
-  int rounds_;
   Mean short_, sustained_;
 };

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
 all=(gemm_sm90 w4a16 sparse_gemm_sm90 gemm_sm80 attention_sm90)
 rounds=${1:-5}
 kernels=("${@:2}")
+nvidia-smi > /dev/null || { echo "$0: there is no GPU" >&2; exit 1; }
 [ ${#kernels[@]} -gt 0 ] || kernels=("${all[@]}")
 
 packages=$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])' 2> /dev/null || true)
@@ -67,13 +68,15 @@ build() {
 }
 
 run() {
+  local choices=build/bench_$1.best
+  rm -f "$choices"
   case $1 in
     attention_sm90)
       local theirs=build/cutlass_fmha.so
       [ -e "$theirs" ] || theirs=-
-      python3 tests/gpu/bench_attention_sm90.py build/bench_attention_sm90 "$theirs" "$rounds"
+      python3 tests/gpu/bench_attention_sm90.py build/bench_attention_sm90 "$theirs" "$rounds" "$choices"
       ;;
-    *) "build/bench_$1" "$rounds" ;;
+    *) "build/bench_$1" "$rounds" "$choices" ;;
   esac
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attention_sm90_plan.cuh"
+#include "clock.cuh"
 
 template <class Element, bool causal, int head>
 int launch(int batch, int heads, int rows, const void* q, const void* k, const void* v, void* o, int* counter, cudaStream_t stream) {
@@ -15,6 +16,7 @@ int launch(int batch, int heads, int rows, const void* q, const void* k, const v
 }
 
 extern "C" {
+void note_the_moment(void* moments, cudaStream_t stream) { note_moment(static_cast<Moment*>(moments), stream); }
 #define PTXMMA_ATTENTION(name, element, causal, head)                                                                                       \
   int name(int batch, int heads, int rows, const void* q, const void* k, const void* v, void* o, int* counter, cudaStream_t stream) { \
     return launch<ptxmma::element, causal, head>(batch, heads, rows, q, k, v, o, counter, stream);                                          \

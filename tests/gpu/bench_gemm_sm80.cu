@@ -1,5 +1,5 @@
 // Times gemm_sm80 against other kernels that use mma.sync: those of cublasLt that are named after Ampere, and CUTLASS's (cutlass_sm80.cu).
-// The argument is the number of sustained rounds.
+// Arguments: those of Options.
 #include <set>
 #include <string>
 
@@ -117,7 +117,7 @@ std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(cons
 }
 
 template <class Element>
-void bench(cublasLtHandle_t library, Rows& rows, Size size) {
+void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   const int m = size.m, n = size.n, k = size.k;
   using T = ptxmma::storage<Element>;
   DeviceArray<T> a(size_t(m) * k), b(size_t(n) * k), d(size_t(m) * n);
@@ -131,7 +131,8 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size) {
   gemm_sm80::Plan<Element, Element> plan;
   CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
   std::vector<Candidate> candidates;
-  candidates.push_back({[&](cudaStream_t on) { CHECK(plan.launch(on)); }, {}});
+  candidates.push_back({[&](cudaStream_t on) { CHECK(plan.launch(on)); }});
+  expect_product(m, n, k, RowMajor<T>{a.data, k}, RowMajor<T>{b.data, k}, d, n, sum_error<Element>(k), candidates[0].run);
 
   Product product = {library, nullptr, nullptr, nullptr, nullptr, b.data, a.data, d.data, work.data, work.size};
   const cublasOperation_t transpose = CUBLAS_OP_T;
@@ -143,11 +144,11 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size) {
   std::vector<std::string> names = {"ours"};
   const auto algorithms = ampere_algorithms(product, Library<Element>::type, stream);
   for (const auto& [kernel, algorithm] : algorithms) {
-    candidates.push_back({[&, algorithm = &algorithm](cudaStream_t on) { CHECK(product.run(*algorithm, on)); }, {}});
+    candidates.push_back({[&, algorithm = &algorithm](cudaStream_t on) { CHECK(product.run(*algorithm, on)); }});
     names.push_back(kernel);
   }
   for (int choice = 0; choice < 5; ++choice) {
-    candidates.push_back({[&, choice](cudaStream_t on) { CHECK(Library<Element>::cutlass(choice, m, n, k, a.data, b.data, d.data, on)); }, {}});
+    candidates.push_back({[&, choice](cudaStream_t on) { CHECK(Library<Element>::cutlass(choice, m, n, k, a.data, b.data, d.data, on)); }});
     names.push_back("CUTLASS " + std::to_string(choice));
   }
 
@@ -161,26 +162,29 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size) {
   const size_t cutlass = fastest(algorithms.size() + 1, candidates.size());
   const size_t cublas = algorithms.empty() ? cutlass : fastest(1, algorithms.size() + 1);
   std::fprintf(stderr, "%s, %s\n", names[cublas].c_str(), names[cutlass].c_str());
-  rows.measure(size.text(), size.work(), {{candidates[0].run}, {candidates[cublas].run}, {candidates[cutlass].run}}, true);
+  rows.measure(size.text(), size.work(), {{candidates[0].run}, {candidates[cublas].run}, {candidates[cutlass].run}}, in_mean);
   for (cublasLtMatrixLayout_t layout : {product.a, product.b, product.d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
   CHECK(cublasLtMatmulDescDestroy(product.operation));
   CHECK(cudaStreamDestroy(stream));
 }
 
 template <class Element>
-void bench_all(cublasLtHandle_t library, const char* types, int rounds) {
-  Rows rows("gemm_sm80", types, rounds);
-  for (const Size& size : SIZES) bench<Element>(library, rows, size);
+void bench_all(cublasLtHandle_t library, const Options& options, const char* types) {
+  Rows rows(options, "gemm_sm80", types);
+  for (const Size& size : SIZES) bench<Element>(library, rows, size, true);
   rows.means();
+  // Rows that do not begin with a line of L2; few rows.
+  bench<Element>(library, rows, {4096, 4096, 4096 + 16 / sizeof(ptxmma::storage<Element>)}, false);
+  for (const int m : {16, 128}) bench<Element>(library, rows, {m, 8192, 8192}, false);
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const Options options(argc, argv);
   CHECK(cuInit(0));
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));
-  bench_all<ptxmma::bf16>(library, "bf16", rounds);
-  bench_all<ptxmma::f16>(library, "f16", rounds);
+  bench_all<ptxmma::bf16>(library, options, "bf16");
+  bench_all<ptxmma::f16>(library, options, "f16");
   CHECK(cublasLtDestroy(library));
   return EXIT_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// Times gemm_sm90 against cuBLAS: its default, and the best of what cublasLt's heuristic offers. The argument is the number of sustained rounds.
+// Times gemm_sm90 against cuBLAS: its default, and the best of what cublasLt's heuristic offers. Arguments: those of Options.
 #include "bench.cuh"
 #include "cublas.cuh"
 #include "gemm_sm90_plan.cuh"
@@ -10,7 +10,6 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   const auto [m, n, k] = size;
   using In = storage<Element>;
   using Out = storage<Result>;
-  using Scalar = typename gemm_sm90::Plan<Element, Result>::Scalar;
   DeviceArray<In> a(size_t(m) * k), b(size_t(n) * k);
   DeviceArray<Out> d(size_t(m) * n);
   fill_normal<<<1024, 256>>>(a.data, a.size, 1);
@@ -20,6 +19,7 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   gemm_sm90::Plan<Element, Result> plan;
   CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
   candidates.push_back({[&](cudaStream_t stream) { CHECK(plan.launch(stream)); }});
+  expect_product(m, n, k, RowMajor<In>{a.data, k}, RowMajor<In>{b.data, k}, d, n, sum_error<Element>(k), candidates[0].run);
 
   const CublasProduct<Element> theirs(library, size, a.data, b.data, d.data);
   theirs.add_to(candidates);
@@ -27,8 +27,8 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
 }
 
 template <class Element, class Result>
-void bench_all(cublasLtHandle_t library, const char* types, int rounds) {
-  Rows rows("gemm_sm90", types, rounds);
+void bench_all(cublasLtHandle_t library, const Options& options, const char* types) {
+  Rows rows(options, "gemm_sm90", types);
   for (const Size& size : SIZES) bench<Element, Result>(library, rows, size, true);
   rows.means();
   // Rows that do not begin with a line of L2; few rows.
@@ -38,13 +38,13 @@ void bench_all(cublasLtHandle_t library, const char* types, int rounds) {
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const Options options(argc, argv);
   cublasLtHandle_t library;
   CHECK(cublasLtCreate(&library));
-  bench_all<ptxmma::bf16, ptxmma::bf16>(library, "bf16", rounds);
-  bench_all<ptxmma::f16, ptxmma::f16>(library, "f16", rounds);
-  bench_all<ptxmma::e4m3, ptxmma::bf16>(library, "e4m3 to bf16", rounds);
-  bench_all<ptxmma::s8, ptxmma::s32>(library, "s8 to s32", rounds);
+  bench_all<ptxmma::bf16, ptxmma::bf16>(library, options, "bf16");
+  bench_all<ptxmma::f16, ptxmma::f16>(library, options, "f16");
+  bench_all<ptxmma::e4m3, ptxmma::bf16>(library, options, "e4m3 to bf16");
+  bench_all<ptxmma::s8, ptxmma::s32>(library, options, "s8 to s32");
   CHECK(cublasLtDestroy(library));
   return EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// Times sparse_gemm_sm90 against cuSPARSELt: its default, and the best of all its algorithms and of its own search. The argument is the
-// number of sustained rounds.
+// Times sparse_gemm_sm90 against cuSPARSELt: its default, and the best of all its algorithms and of its own search. Arguments:
+// those of Options.
 #include <cusparseLt.h>
 
 #include <memory>
@@ -24,8 +24,9 @@ void bench(cusparseLtHandle_t* library, Rows& rows, const char* types, Size size
   const auto [m, n, k] = size;
   using In = storage<Element>;
   using Out = storage<Result>;
-  DeviceArray<In> a(size_t(m) * k), b(size_t(n) * k);
-  DeviceArray<Out> d(size_t(m) * n);
+  const int width = (n + 15) / 16 * 16;  // cuSPARSELt's
+  DeviceArray<In> a(size_t(m) * k), b(size_t(width) * k);
+  DeviceArray<Out> d(size_t(m) * width);
   fill_normal<<<1024, 256>>>(a.data, a.size, 1);
   fill_normal<<<1024, 256>>>(b.data, b.size, 2);
   drop_half<<<1024, 256>>>(a.data, a.size, 3);
@@ -34,8 +35,9 @@ void bench(cusparseLtHandle_t* library, Rows& rows, const char* types, Size size
   sparse_gemm_sm90::Weights<Element> weights;
   sparse_gemm_sm90::SparsePlan<Element, Result> plan;
   CHECK(weights.compress(m, k, a.data, k));
-  CHECK(plan.prepare(weights, n, 1, {b.data, k}, 0, {}, {d.data, n}));
+  CHECK(plan.prepare(weights, n, 1, {b.data, k}, 0, {}, {d.data, width}));
   candidates.push_back({[&](cudaStream_t stream) { CHECK(plan.launch(stream)); }});
+  expect_product(m, n, k, RowMajor<In>{a.data, k}, RowMajor<In>{b.data, k}, d, width, sum_error<Element>(k, true), candidates[0].run);
 
   // B is n x k, row-major, and used transposed.
   cusparseLtMatDescriptor_t sparse, dense, result;
@@ -43,8 +45,8 @@ void bench(cusparseLtHandle_t* library, Rows& rows, const char* types, Size size
   constexpr int alignment = 16;
   CHECK(cusparseLtStructuredDescriptorInit(
       library, &sparse, m, k, k, alignment, data_type<Element>(), CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT));
-  CHECK(cusparseLtDenseDescriptorInit(library, &dense, n, k, k, alignment, data_type<Element>(), CUSPARSE_ORDER_ROW));
-  CHECK(cusparseLtDenseDescriptorInit(library, &result, m, n, n, alignment, data_type<Result>(), CUSPARSE_ORDER_ROW));
+  CHECK(cusparseLtDenseDescriptorInit(library, &dense, width, k, k, alignment, data_type<Element>(), CUSPARSE_ORDER_ROW));
+  CHECK(cusparseLtDenseDescriptorInit(library, &result, m, width, width, alignment, data_type<Result>(), CUSPARSE_ORDER_ROW));
   CHECK(cusparseLtMatmulDescriptorInit(library, &operation, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE, &sparse,
                                        &dense, &result, &result, CUSPARSE_COMPUTE_32F));
   size_t compressed_size, buffer_size;
@@ -83,20 +85,22 @@ void bench(cusparseLtHandle_t* library, Rows& rows, const char* types, Size size
 }
 
 template <class Element, class Result>
-void bench_all(cusparseLtHandle_t* library, const char* types, int rounds) {
-  Rows rows("sparse_gemm_sm90", types, rounds);
+void bench_all(cusparseLtHandle_t* library, const Options& options, const char* types) {
+  Rows rows(options, "sparse_gemm_sm90", types);
   for (const Size& size : SIZES) bench<Element, Result>(library, rows, types, size, true);
   rows.means();
-  for (const int n : {16, 64, 128}) bench<Element, Result>(library, rows, types, {8192, n, 8192}, false);  // few columns
+  // Columns of B that do not begin with a line of L2; few columns.
+  bench<Element, Result>(library, rows, types, {4096, 4096, 4096 + 32}, false);
+  for (const int n : {1, 16, 64, 128}) bench<Element, Result>(library, rows, types, {8192, n, 8192}, false);
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const Options options(argc, argv);
   cusparseLtHandle_t library;
   CHECK(cusparseLtInit(&library));
-  bench_all<ptxmma::f16, ptxmma::f16>(&library, "2:4 f16", rounds);
-  bench_all<ptxmma::bf16, ptxmma::bf16>(&library, "2:4 bf16", rounds);
-  bench_all<ptxmma::e4m3, ptxmma::bf16>(&library, "2:4 e4m3 to bf16", rounds);
+  bench_all<ptxmma::f16, ptxmma::f16>(&library, options, "2:4 f16");
+  bench_all<ptxmma::bf16, ptxmma::bf16>(&library, options, "2:4 bf16");
+  bench_all<ptxmma::e4m3, ptxmma::bf16>(&library, options, "2:4 e4m3 to bf16");
   CHECK(cusparseLtDestroy(&library));
   return EXIT_SUCCESS;
 }

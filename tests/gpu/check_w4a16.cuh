@@ -10,47 +10,28 @@
 #include <random>
 
 #include "numbers.cuh"
+#include "w4a16_numbers.cuh"
 #include "w4a16_plan.cuh"
 
-#include <ptxmma/mma/f16_f16.cuh>
-
 using w4a16::storage;
-
-template <class Code>
-__host__ __device__ double value(uint32_t code);
-template <>
-__host__ __device__ double value<ptxmma::s4>(uint32_t code) { return int(code ^ 8) - 8; }
-template <>
-__host__ __device__ double value<ptxmma::u4>(uint32_t code) { return code; }
-template <>
-__host__ __device__ double value<ptxmma::e2m1>(uint32_t code) {
-  constexpr double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-  return (code & 8 ? -1 : 1) * magnitudes[code & 7];
-}
 
 __global__ void fill_codes(uint8_t* codes, size_t size, uint64_t seed) {
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size; i += size_t(gridDim.x) * blockDim.x) codes[i] = random_bits(i, seed) % 16;
 }
 
-// Words [n / 16][k / 64][lane][4], from codes [n][k]: the even elements of a lane lie in the low half of a word.
+// Codes are [n][k], one in a byte.
 __global__ void permute(int n, int k, const uint8_t* codes, uint32_t* words) {
-  using Layout = ptxmma::layout::mma_m16n8k16_a_b16;
-  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size_t(n) * k / 8; i += size_t(gridDim.x) * blockDim.x) {
-    const size_t tile = i / 128 / (k / 64), step = i / 128 % (k / 64), lane = i / 4 % 32;
-    words[i] = 0;
-    for (int e = 0; e < 8; ++e) {
-      const size_t row = tile * 16 + Layout::row(lane, e), column = step * 64 + i % 4 * 16 + Layout::col(lane, e);
-      words[i] |= uint32_t(codes[row * k + column]) << 4 * (e / 2 + e % 2 * 4);
-    }
+  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size_t(n) * k; i += size_t(gridDim.x) * blockDim.x) {
+    const CodePlace place(i / k, i % k, k);
+    atomicOr(words + place.word, uint32_t(codes[i]) << place.bit);
   }
 }
 
-// [n / 16][groups][8][2], from [n][groups].
+// From [n][groups].
 template <class T>
 __global__ void permute_groups(int n, int groups, const T* values, T* permuted) {
   for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < size_t(n) * groups; i += size_t(gridDim.x) * blockDim.x) {
-    const size_t tile = i / 16 / groups, group = i / 16 % groups, row = tile * 16 + i % 2 * 8 + i / 2 % 8;
-    permuted[i] = values[row * groups + group];
+    permuted[place_in_groups(i / groups, i % groups, groups)] = values[i];
   }
 }
 
@@ -91,6 +72,7 @@ bool check(int m, int n, int k, int group, int padding, bool integers, uint64_t 
   std::vector<uint16_t> integers16(zeros.size);
   for (size_t i = 0; i < zeros.size; ++i) integers16[i] = (i * 7 + seed) % 16;
   CHECK(cudaMemcpy(zeros.data, integers16.data(), zeros.size * sizeof(uint16_t), cudaMemcpyHostToDevice));
+  CHECK(cudaMemset(words.data, 0, words.size * sizeof(uint32_t)));
   permute<<<256, 256>>>(n, k, codes.data, words.data);
   permute_groups<<<256, 256>>>(n, groups, scales.data, permuted_scales.data);
   permute_groups<<<256, 256>>>(n, groups, zeros.data, permuted_zeros.data);
@@ -111,7 +93,6 @@ bool check(int m, int n, int k, int group, int padding, bool integers, uint64_t 
   }
   const std::vector<double> want = result.host(), terms = magnitude.host();
   const double unit = std::is_same<T, __half>::value ? 0x1p-11 : 0x1p-8;  // half of the last place, as a fraction
-  const double steps = (k + 15) / 16 * 17 + 2. * groups + 600;            // sums in f32, each cut off or rounded below 2^-23
   for (int row = 0; row < m; ++row) {
     for (int column = 0; column < pitch_y; ++column) {
       const size_t i = size_t(row) * pitch_y + column, j = size_t(row) * n + column;
@@ -120,7 +101,7 @@ bool check(int m, int n, int k, int group, int padding, bool integers, uint64_t 
         std::printf("wrong: %d x %d x %d: wrote beyond Y[%d]\n", m, n, k, row);
         return false;
       }
-      const double sum_error = integers ? 0 : steps * 0x1p-23 * terms[j];
+      const double sum_error = integers ? 0 : sum_error_of_groups(k, groups) * terms[j];
       const double exact = integers ? double(float(T(float(want[j])))) : want[j];
       const double error = integers ? 0 : sum_error + unit * (std::fabs(exact) + sum_error) + 0x1p-24;
       if (!(std::fabs(double(float(got[i])) - exact) <= error)) {

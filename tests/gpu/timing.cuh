@@ -26,8 +26,9 @@ T median(std::vector<T> values) {
 
 struct Candidate {
   std::function<void(cudaStream_t)> run;
-  std::vector<float> times = {};                  // ms
-  std::vector<unsigned> megahertz = {}, watts = {};  // read while it runs
+  int number = 0;                                    // among those of the same product
+  std::vector<float> times = {};                     // ms
+  std::vector<unsigned> megahertz = {}, watts = {};  // while it is timed
   float time() const { return median(times); }
 };
 
@@ -35,17 +36,20 @@ inline void measure(std::vector<Candidate>& candidates, int rounds, float ms, cu
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
-  static const Clock clock;
+  static const Power power;
+  const Stretch stretch;
   const auto time = [&](Candidate& candidate, int launches, bool read) {
+    if (read) stretch.begin(stream);
     CHECK(cudaEventRecord(start, stream));
     for (int i = 0; i < launches; ++i) candidate.run(stream);
     CHECK(cudaEventRecord(stop, stream));
+    if (read) stretch.end(stream);
     while (read && cudaEventQuery(stop) == cudaErrorNotReady) {
-      candidate.megahertz.push_back(clock.megahertz());
-      candidate.watts.push_back(clock.watts());
+      candidate.watts.push_back(power.watts());
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    CHECK(cudaEventSynchronize(stop));
+    CHECK(cudaStreamSynchronize(stream));
+    if (read) candidate.megahertz.push_back(stretch.megahertz());
     float elapsed;
     CHECK(cudaEventElapsedTime(&elapsed, start, stop));
     return elapsed / launches;
