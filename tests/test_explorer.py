@@ -45,6 +45,7 @@ _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f3
 _SCALED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 _LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+_BITS = "0x4000004000010040"
 _PRODUCT = "tcgen05.mma.cta_group::1.kind::f16"
 _FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
 _STORE = "stmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -297,7 +298,7 @@ def test_a_conversion_is_that_of_the_library(
     """Each element, before and after, is in the thread and register that the library says."""
     tables = page.evaluate("probe.conversion", state)
     ours = convert(*(catalog.find(spelling).operand(name) for spelling, name in (source, target)), transpose="turned" in state)
-    kind = page.locator(".answer strong").inner_text()
+    kind = page.locator(".conversion .notes strong").inner_text()
     if "order" in state:
         assert ours.permuted is not None
         ours = ours.permuted
@@ -331,7 +332,7 @@ def test_a_link_opens_a_conversion_and_an_element_shows_both_places(open_page: C
     field.press("Enter")
     assert _state(page, "as") == _STORE
     _go(page, f"v=convert&i={_PRODUCT}")
-    assert "has no elements in registers" in page.locator(".answer").inner_text()
+    assert "has no elements in registers" in page.locator(".conversion .notes").inner_text()
 
 
 # --- matrices ---------------------------------------------------------------------------------------------------------------
@@ -344,7 +345,7 @@ def _middle(page: Any, id_: str, row: int, col: int) -> tuple[float, float]:
 
 
 def test_an_element_says_where_it_is(page: Any) -> None:
-    details = page.get_by_label("Details")
+    details = page.locator(".matrices .details")
     page.mouse.move(*_middle(page, "a", 9, 3))
     assert details.get_by_role("heading", level=2).inner_text() == "A[9][3]"
     text = details.inner_text()
@@ -393,7 +394,7 @@ def test_a_thread_shows_all_that_it_holds(catalog: Catalog, page: Any) -> None:
     page.get_by_label("Lane", exact=True).fill("5")
     page.keyboard.press("Enter")
     assert _state(page, "at") == "lane:5"
-    text = page.get_by_label("Details").inner_text()
+    text = page.locator(".matrices .details").inner_text()
     instruction = catalog.find(_MMA)
     for name in ("a", "b", "d"):
         table = arrangement(instruction, name)
@@ -429,7 +430,7 @@ def test_loads_show_registers_and_addresses(page: Any) -> None:
     assert page.evaluate("probe.lit", "board") == {"r/0": [], "r/1": [], "r/2": [[3, 5]], "r/3": [], "p": [[2, 3]]}
     assert page.evaluate("explorer.board.tables.at(-1).cell(2, 3).top") == "T19"
     _go(page, f"i={_LOAD}&at=p:2,3")
-    assert "the address of row 3 of matrix 2" in page.get_by_label("Details").inner_text()
+    assert "the address of row 3 of matrix 2" in page.locator(".matrices .details").inner_text()
 
 
 def test_a_layout_that_was_measured_says_so(page: Any) -> None:
@@ -597,14 +598,14 @@ def test_every_layout_of_tensor_memory_is_drawn_as_the_library_has_it(catalog: C
             expected[f"{cta}/{warp}"][row][cell * each + bit // placed.unit] = [f"{first},{second}", label]
         assert shown == expected, layout
         assert {len(row) for rows in shown.values() for row in rows} == {placed.columns * each}
-        text = page.get_by_label("About the cell").inner_text()
+        text = page.locator(".tensor .details").inner_text()
         assert all(f"{axis} = {formula}" in text for axis, formula in (placed.layout.at | placed.layout.back).items()), layout
 
 
 def test_a_cell_says_what_it_holds_and_who_loads_it(page: Any) -> None:
     state = f"i={_PRODUCT}&v=tensor&product=m:128,n:256,dtype:f32,atype:bf16,btype:bf16&base=64&load={_TENSOR_LOAD}"
     _go(page, state)
-    details = page.get_by_label("About the cell")
+    details = page.locator(".tensor .details")
     assert "64–319" in details.inner_text()  # noqa: RUF001  # as the page has it
     at = page.evaluate("probe.tensorMiddle", ["0/1", 5, 20])
     page.mouse.click(at["x"], at["y"])
@@ -658,7 +659,7 @@ def test_pages_open_their_layout_of_tensor_memory(catalog: Catalog, page: Any) -
     """The links of pages name operands as PTX does."""
     for use in tensor_page.uses_of(catalog):
         _go(page, use.explorer.partition("#")[2])
-        text = page.get_by_label("About the cell").inner_text()
+        text = page.locator(".tensor .details").inner_text()
         assert re.search(rf"^{use.places.layout.name} · ", text, re.MULTILINE), use
         assert all(f"\n{axis} = {formula}" in f"\n{text}" for axis, formula in use.places.layout.at.items()), use
         assert page.evaluate("() => explorer.tensor.tables.length") == 4 * (
@@ -821,13 +822,22 @@ def test_a_link_shows_the_same(open_page: Callable[..., Any], page: Any) -> None
         (f"i={_SPARSE}&at=e:9,3", "Metadata[9][3] of mma.sp m16n8k32 f16: lane 4, e[31:28]"),
         (f"i={_WGMMA}&at=b:9,3", "B[9][3] of wgmma.mma_async m64n64k16 bf16: in shared memory"),
         (f"i={_PRODUCT}&at=d:37,20", f"D[37][20] of {_PRODUCT}: lane 37, column 20, bit 0"),
+        (f"i={_PRODUCT}&at=d:37,200", f"D[37][200] of {_PRODUCT}: lane 37, column 200, bit 0"),
+        ("v=convert&at=source:3,4", "[3][4] Is in thread 14, d0 Goes to thread 14, a0.0 Way it stays in its thread"),
         ("v=layout&at=layout:9,3", "[9][3]: T5 v3"),
+        (f"bits={_BITS}", f"{_BITS}, wgmma: start_address 1024, leading_byte_offset 16, stride_byte_offset 1024, swizzle 128B"),
+        (f"i={_WGMMA}&bits={_BITS}", f"{_BITS}, wgmma: start_address 1024, leading_byte_offset 16, stride_byte_offset 1024, swizzle 128B"),
     ],
 )
 def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, title: str) -> None:
     page = open_page(state)
     assert page.title() == f"{title} · ptxmma explorer"
     assert page.locator("body > .error").text_content() == ""
+
+
+def test_a_link_to_bits_keeps_its_instruction(open_page: Callable[..., Any]) -> None:
+    page = open_page(f"i=wgmma+m64n128k16+f16&bits={_BITS}")
+    assert page.evaluate("explorer.store.state.i") == "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
 
 
 @pytest.mark.parametrize(
@@ -838,12 +848,15 @@ def test_a_title_says_the_answer(open_page: Callable[..., Any], state: str, titl
         ("target=sm_1", "No target is sm_1; instructions of every target are shown."),
         ("v=memory&bits=0x12z", "0x12z is not a descriptor of 64 bits: write 0x and up to 16 hexadecimal digits."),
         ("at=a:99,3", "a:99,3: row = 99 is out of range: 0..15."),
-        ("at=a:3", "a:3: col = undefined is out of range: 0..15."),
+        ("at=a:3", "a:3: write a:ROW,COL."),
         ("at=e:3,3", "e:3,3: mma has no matrix e: there are d, a, b."),
         ("at=lane:32", "lane:32: lane = 32 is out of range: 0..31."),
         ("v=layout&layout=((4,8)):(3", "((4,8)):(3: write shape:stride, as (4,8):(8,1)"),
         ("v=layout&layout=(4,8):(3,(2,1))", "(4,8):(3,(2,1)): shape and stride must be nested alike"),
         (f"i={_PRODUCT}&v=tensor&at=d:128,0", "d:128,0: D has row 0 to 127, col 0 to 63."),
+        ("v=sparsity&at=a:9,3", "a:9,3 is not in this view."),
+        ("v=tensor&at=a:9,3", "a:9,3 is not in this view."),
+        ("v=convert&at=source:99,3", "source:99,3 is not in this view."),
         ("e:9,3", "A link has no e:9,3: write i=m16n8k16&at=a:9,3."),
         ("view=smem", "A link has no view: write i=m16n8k16&at=a:9,3."),
         ("colour=red", "No colour is red: there are lane, register, warp."),

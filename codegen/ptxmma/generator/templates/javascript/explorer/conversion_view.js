@@ -11,6 +11,7 @@ import { fact } from "./inspector.js";
 import { oneOf } from "./legal.js";
 import { colourOf, hueOf } from "./palette.js";
 import { titleOf, WARP } from "./scene.js";
+import { View } from "./view.js";
 import { zoomButtons } from "./zoom.js";
 
 /** @typedef {import("../index.d.ts").Conversion} Conversion */
@@ -28,20 +29,14 @@ const STACKED_FROM = 17;
 const STACKED_BELOW = 900;
 const SIDES = /** @type {const} */ (["source", "target"]);
 
-export class ConversionView {
+export class ConversionView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
+    super(store);
     /** @type {Conversion | undefined} */
     this.shown = undefined;
     /** @type {Spot | null} */
     this.hover = null;
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    this.tools = h("div", { class: "tools" });
-    this.answer = h("div", { class: "notes answer" });
-    this.details = h("aside", { class: "details", "aria-label": "The way of an element" });
-    this.live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.board = new Board("Conversion", {
       point: (spot) => {
         this.hover = spot;
@@ -53,7 +48,7 @@ export class ConversionView {
       },
     });
     this.known = h("datalist", { id: "converted" });
-    this.element = h("section", { class: "view conversion" }, h("div", { class: "drawing" }, this.tools, this.answer, this.board.element), this.details, this.live, this.known);
+    this.element = h("section", { class: "view conversion" }, h("div", { class: "drawing" }, this.tools, this.notes, this.board.element), this.details, this.live, this.known);
   }
 
   /**
@@ -95,12 +90,12 @@ export class ConversionView {
     this.details.hidden = this.board.element.hidden = !this.shown;
     if (!this.shown) {
       const there = tensorOperands(instruction, null).size > 0 && " ptxmma layout --through takes operands in tensor memory.";
-      fill(this.answer, h("p", {}, `${sources.length ? next.canonical : instruction.canonical} has no elements in registers.`, there));
+      fill(this.notes, h("p", {}, `${sources.length ? next.canonical : instruction.canonical} has no elements in registers.`, there));
       this.board.show([], "");
       return;
     }
     const command = ["ptxmma layout", instruction.canonical, "--operand", source.name, "--as", next.canonical, "--as-operand", target.name, state.turned && "--transpose"].filter(Boolean).join(" ");
-    fill(this.answer, sentences(this.shown, Boolean(plain?.reordered) && !state.order), h("p", { class: "command" }, h("code", {}, command), copyButton("Copy", () => command)));
+    fill(this.notes, sentences(this.shown, Boolean(plain?.reordered) && !state.order), h("p", { class: "command" }, h("code", {}, command), copyButton("Copy", () => command)));
     this.board.show(conversionTables(this.shown, state.colour), state.zoom);
   }
 
@@ -116,7 +111,7 @@ export class ConversionView {
     const element = spot && elementOf(shown, spot.table.id, spot.row, spot.col);
     this.board.light(element ? (each, down, across) => (elementOf(shown, each.id, down, across) === element ? 2 : 0) : null);
     fill(this.details, element ? elementMoves(shown, element) : conversionHints());
-    if (picked && !this.hover) this.live.textContent = this.details.textContent;
+    if (!this.hover) this.live.textContent = this.headline = picked ? this.details.innerText.replaceAll("\n", " ") : "";
   }
 }
 

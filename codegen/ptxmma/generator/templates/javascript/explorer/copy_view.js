@@ -7,6 +7,7 @@ import { choice, copyButton, fill, h, saved, segments } from "./dom.js";
 import { byName, oneOf } from "./legal.js";
 import { titleOf } from "./scene.js";
 import { chosenOf } from "./state.js";
+import { View } from "./view.js";
 
 /** @typedef {import("../index.d.ts").Arrangement} Arrangement */
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -19,17 +20,14 @@ const OF_INSTRUCTIONS = [["ptx", "PTX"], ["asm", "Inline asm"], ["cpp", "C++ wra
 /** @type {[string, string][]} */
 const OF_OPERANDS = [["c", "C functions"], ["python", "Python functions"], ["cute", "CuTe layout"], ["triton", "Triton bases"], ["csv", "CSV"], ["svg", "SVG"], ["png", "PNG"]];
 
-export class CopyView {
+export class CopyView extends View {
   /**
    * @param {Store} store
    * @param {() => import("./board.js").Board} board of the matrices
    */
   constructor(store, board) {
-    this.store = store;
+    super(store);
     this.board = board;
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    this.tools = h("div", { class: "tools" });
     this.code = h("pre", { class: "copied", tabIndex: 0, "aria-label": "Text to copy" });
     this.picture = h("div", { class: "picture" });
     this.element = h("section", { class: "view copy" }, this.tools, this.code, this.picture);
@@ -57,9 +55,9 @@ export class CopyView {
       table && ofOperand && choice("Operand", [...tables.keys()].map((value) => ({ value, text: titleOf(value) })), table.name, (operand) => this.store.set({ operand })),
       h("div", { class: "field" }, h("span", {}, "\u00a0"), h("div", { class: "row" }, [
         format !== "png" && copyButton("Copy", () => svg || text),
-        format === "svg" && h("button", { type: "button", onclick: () => saved(`${name}.svg`, new Blob([svg], { type: "image/svg+xml" })) }, "Download"),
-        format === "png" && h("button", { type: "button", onclick: () => savedPicture(svg, name) }, "Download"),
-        !drawn && h("button", { type: "button", onclick: () => saved(`${name}.${endings[format]}`, new Blob([text], { type: "text/plain" })) }, "Download"),
+        format === "svg" && h("button", { onclick: () => saved(`${name}.svg`, new Blob([svg], { type: "image/svg+xml" })) }, "Download"),
+        format === "png" && h("button", { onclick: () => savedPicture(svg, name) }, "Download"),
+        !drawn && h("button", { onclick: () => saved(`${name}.${endings[format]}`, new Blob([text], { type: "text/plain" })) }, "Download"),
       ])),
     );
     this.code.hidden = drawn;

@@ -24,6 +24,8 @@ export class DescriptorPart {
     this.fields = h("div", { class: "fields" });
     this.doubts = h("ul", { class: "doubts", "aria-label": "Suspicions" });
     this.steps = h("div", { class: "steps" });
+    /** What the bits of a link say. */
+    this.headline = "";
     this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.doubts, this.steps);
   }
 
@@ -61,7 +63,7 @@ export class DescriptorPart {
       const field = owner(bit);
       const set = (bits >> BigInt(bit)) & 1n;
       const name = field < 0 ? (format.spare === "zero" ? "0" : "ignored") : descriptor[field].name;
-      return h("button", { type: "button", class: field < 0 ? "unused" : "", style: field < 0 ? "" : `--hue: ${hueOf(field)}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
+      return h("button", { class: field < 0 ? "unused" : "", style: field < 0 ? "" : `--hue: ${hueOf(field)}`, "aria-pressed": String(set === 1n), title: `bit ${bit}: ${name}`, "aria-label": `bit ${bit}, ${name}`, onclick: () => this.store.set({ bits: hex(bits ^ (1n << BigInt(bit))) }) }, String(set));
     });
     fill(this.strip, buttons);
   }
@@ -73,13 +75,14 @@ export class DescriptorPart {
    */
   #fields(bits, facts, other) {
     const explained = explainedDescriptor(facts.format, "", bits);
+    this.headline = this.store.state.bits && `${hex(bits)}, ${facts.family}: ${explained.flatMap(({ field, stored, value }) => (stored && !field.fixed ? `${field.name} ${value}` : [])).join(", ")}`;
     const values = Object.fromEntries(explained.map(({ field, value }) => [field.name, value]));
     const changed = (/** @type {string} */ name, /** @type {number | string | undefined} */ value) => {
       try {
         const known = facts.descriptor.reduce((mask, { low, width }) => mask | (((1n << BigInt(width)) - 1n) << BigInt(low)), 0n);
         this.store.set({ bits: hex(encodedDescriptor({ ...values, [name]: value ?? 0 }, facts) | (bits & ~known)) });
       } catch (error) {
-        this.error.textContent = error instanceof RangeError ? error.message : String(error);
+        this.error.textContent = /** @type {Error} */ (error).message;
       }
     };
     const titles = Object.fromEntries(facts.swizzles.map((mode) => [mode.name, mode.title]));
@@ -94,7 +97,7 @@ export class DescriptorPart {
       made.querySelector("select")?.setAttribute("aria-label", title);
       return made;
     };
-    const back = h("button", { type: "button", onclick: () => this.store.set({ bits: "" }) }, "The image's own");
+    const back = h("button", { onclick: () => this.store.set({ bits: "" }) }, "The image's own");
     const distance = Number(values.start_address) - (other?.start ?? 0);
     const note = distance > 0 ? `It starts ${distance} bytes after the image, which begins where the swizzle pattern does.` : "The image has another one.";
     fill(this.fields, fieldTable(explained, editor), other && h("p", { class: "row" }, note, back));
@@ -131,7 +134,7 @@ function attempted(make) {
   try {
     return make();
   } catch (error) {
-    return error instanceof RangeError ? error.message : String(error);
+    return /** @type {Error} */ (error).message;
   }
 }
 

@@ -5,18 +5,17 @@ import { bitsIn, descriptorFormats, explainedDescriptor } from "../descriptors.j
 import { choice, fill, h } from "./dom.js";
 import { byPlace, oneOf } from "./legal.js";
 import { hueOf } from "./palette.js";
+import { View } from "./view.js";
 
 /** @typedef {import("../index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
 
-export class DescriptorReader {
+export class DescriptorReader extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
+    super(store);
     this.element = h("section", { class: "view" });
   }
 

@@ -96,7 +96,7 @@ export function numberField(label, value, chosen, more = {}) {
  * @returns {HTMLElement}
  */
 export function segments(label, options, value, chosen) {
-  const buttons = options.map(([key, text]) => h("button", { type: "button", "aria-pressed": String(key === value), onclick: () => chosen(key) }, text));
+  const buttons = options.map(([key, text]) => h("button", { "aria-pressed": String(key === value), onclick: () => chosen(key) }, text));
   return h("div", { class: "field", role: "group", "aria-label": label }, h("span", {}, label), h("div", { class: "segments" }, buttons));
 }
 
@@ -118,7 +118,7 @@ export function saved(name, blob) {
  * @returns {HTMLButtonElement}
  */
 export function copyButton(caption, text) {
-  const button = h("button", { type: "button", onclick: () => copied(text()).then((done) => said(done ? "Copied" : "Select and copy by hand")) }, caption);
+  const button = h("button", { onclick: () => copied(text()).then((done) => said(done ? "Copied" : "Select and copy by hand")) }, caption);
   const said = (/** @type {string} */ word) => {
     button.textContent = word;
     setTimeout(() => (button.textContent = caption), 1200);

@@ -88,14 +88,14 @@ export function elementDetails(scene, panel, row, col, follow) {
       {},
       h("h2", {}, elementName(panel, row, col)),
       h("p", {}, "Lies in shared memory: a descriptor says where."),
-      h("button", { type: "button", onclick: follow.memory }, "Show shared memory"),
+      h("button", { onclick: follow.memory }, "Show shared memory"),
     );
   }
   const { layout, operand } = table;
   const counted = { fragment: "Element", metadata: "Field", scale: "Byte", address: "" }[layout.kind] ?? "Element";
   const warp = layout.threads > WARP ? ` · warp ${Math.floor(place.lane / WARP)}, lane ${place.lane % WARP} in it` : "";
   const facts = [
-    fact("Lane", h("button", { type: "button", class: "link", title: "All that this thread holds", onclick: () => follow.lane(place.lane) }, String(place.lane)), warp),
+    fact("Lane", h("button", { class: "link", title: "All that this thread holds", onclick: () => follow.lane(place.lane) }, String(place.lane)), warp),
     layout.kind === "address" ? fact("Gives", `the address of ${addressed(table, row, col)}`) : fact("Register", h("code", {}, registerName(table, place)), ` · ${operand.register}`),
     counted && fact(counted, `${place.element}`, operand.type ? ` · ${operand.type}` : ""),
     ...chosenFacts(panel),
@@ -220,7 +220,7 @@ function lanePart(panel, lane, follow) {
   });
   const rows = [...registers].sort(([one], [other]) => one - other).map(([register, elements]) => {
     elements.sort(([one], [other]) => one.low - other.low);
-    const buttons = elements.map(([place, row, col]) => h("button", { type: "button", class: "link", title: `bits ${bitsOf(place)}`, onclick: () => follow(panel, row, col) }, `[${row}][${col}]`));
+    const buttons = elements.map(([place, row, col]) => h("button", { class: "link", title: `bits ${bitsOf(place)}`, onclick: () => follow(panel, row, col) }, `[${row}][${col}]`));
     const name = table.layout.kind === "fragment" ? `${table.name}${register}` : table.operand.name;
     return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, buttons));
   });

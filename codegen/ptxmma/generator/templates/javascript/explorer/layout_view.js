@@ -7,6 +7,7 @@ import { spellingsOfLayouts } from "./conversion_view.js";
 import { fill, h } from "./dom.js";
 import { colourOf } from "./palette.js";
 import { titleOf, WARP } from "./scene.js";
+import { View } from "./view.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
@@ -16,14 +17,11 @@ import { titleOf, WARP } from "./scene.js";
 
 const EXAMPLE_OF_LAYOUT = "((4,8),(2,2)):((32,1),(16,8)) 16x8";
 
-export class LayoutView {
+export class LayoutView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
+    super(store);
     this.input = h("input", { class: "mono", "aria-label": "Layout", spellcheck: false, onchange: () => store.set({ layout: this.input.value.trim(), at: "" }) });
-    /** The fault of a link, and the answer about the element that is selected. */
-    this.fault = this.headline = "";
-    this.notes = h("div", { class: "notes" });
     this.live = h("p", { class: "said", role: "status" });
     this.board = new Board("Layout", {
       point: (spot) => this.#light(spot ?? this.#picked()),

@@ -44,7 +44,7 @@ const memory = memoryFacts && new MemoryView(store);
 const conversion = new ConversionView(store);
 const layouts = new LayoutView(store);
 const tensor = tensorMemories.length > 0 ? new TensorView(store) : undefined;
-/** @typedef {{element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void, legal?: import("./legal.js").Legal, fault?: string, headline?: string}} View */
+/** @typedef {import("./view.js").View & {element: HTMLElement, update: (instruction: Instruction, state: State, changed: Set<keyof State>) => void}} View */
 /** @type {[string, string, View][]} */
 const views = [
   ["matrices", "Matrices", matrices],
@@ -64,7 +64,7 @@ const facts = h("p", { class: "facts" });
 const tabs = views.map(([name, title, view]) => {
   view.element.id = `view-${name}`;
   view.element.setAttribute("role", "tabpanel");
-  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => store.set({ v: name }) }, title);
+  return h("button", { role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => store.set({ v: name }) }, title);
 });
 const help = helpDialog();
 
@@ -74,7 +74,7 @@ document.body.append(
     {},
     h("h1", {}, "ptxmma ", h("span", {}, "explorer")),
     search.element,
-    h("div", { class: "row" }, copyButton("Link", () => location.href), h("button", { type: "button", "aria-label": "Light or dark", title: "Light or dark (t)", onclick: switchTheme }, "◐"), h("button", { type: "button", "aria-label": "Keys", title: "Keys (?)", onclick: () => help.showModal() }, "?")),
+    h("div", { class: "row" }, copyButton("Link", () => location.href), h("button", { "aria-label": "Light or dark", title: "Light or dark (t)", onclick: switchTheme }, "◐"), h("button", { "aria-label": "Keys", title: "Keys (?)", onclick: () => help.showModal() }, "?")),
   ),
   picker.element,
   h("div", { class: "headline" }, h("div", {}, spelling, facts)),
@@ -125,7 +125,7 @@ const legal = /** @type {import("./legal.js").Legal} */ ({
  */
 function faultsOf(state, view) {
   const rules = /** @type {[keyof State, import("./legal.js").Rule][]} */ (Object.entries({ ...legal, ...view.legal }));
-  return [...rules.map(([key, rule]) => /** @type {[keyof State, string]} */ ([key, store.unsaid(key) ? "" : rule(state[key], key === "v" ? "view" : key)])), /** @type {[keyof State, string]} */ (["at", view.fault ?? ""])];
+  return [...rules.map(([key, rule]) => /** @type {[keyof State, string]} */ ([key, store.unsaid(key) ? "" : rule(state[key], key === "v" ? "view" : key)])), /** @type {[keyof State, string]} */ (["at", view.fault])];
 }
 
 /**
@@ -176,9 +176,11 @@ function describedExample(bits) {
 store.follow((state, changed) => {
   const bits = bitsIn(state.bits);
   if (!state.i || (namedBy(state) && !instructionMeant(state.i))) {
-    store.settle({ i: (bits !== null && describedExample(bits)) || current().canonical });
+    store.settle({ i: (!state.i && bits !== null && describedExample(bits)) || current().canonical });
     changed.add("i");
   }
+  // A link to bits alone shows them; an action that changes the view does not change them.
+  if (bits !== null && changed.has("bits") && store.unsaid("v")) store.settle({ v: "memory" });
   const instruction = current();
   if (state.at && state.v === "matrices" && !arrangements(instruction).size && tensorOperands(instruction, null).size) store.settle({ v: "tensor" });
   const view = views.find(([name]) => name === state.v) ?? views[0];
@@ -200,6 +202,7 @@ store.follow((state, changed) => {
   if (view[0] === "copy") matrices.update(instruction, state, changed);
   view[2].update(instruction, state, changed);
   const faults = faultsOf(state, view[2]).filter(([, fault]) => fault);
+  if (changed.has("at") && state.at && !view[2].headline && !view[2].fault) faults.push(["at", `${state.at} is not in this view.`]);
   // Settings that an action outdates are given up; faults of the link or of the action itself are shown.
   const outdated = faults.flatMap(([key]) => (changed.has(key) ? [] : [key]));
   if (outdated.length) return store.drop(outdated);

@@ -10,6 +10,7 @@ import { colourOf, hueOf } from "./palette.js";
 import { byName, oneOf } from "./legal.js";
 import { focusOf, lightsOf, sceneOf, threadsOf, WARP } from "./scene.js";
 import { chosenOf, chosenText } from "./state.js";
+import { View } from "./view.js";
 import { zoomButtons } from "./zoom.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -21,10 +22,10 @@ import { zoomButtons } from "./zoom.js";
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Store} Store */
 
-export class MatricesView {
+export class MatricesView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
+    super(store);
     /** @type {Scene | null} */
     this.scene = null;
     /** @type {import("../index.d.ts").InstructionGroup | null} */
@@ -33,15 +34,7 @@ export class MatricesView {
     this.hover = null;
     /** The accumulator that is drawn, where it is not the result. */
     this.middle = "";
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    /** The fault of a selection that names nothing, and the answer about one that does. */
-    this.fault = this.headline = "";
-    this.tools = h("div", { class: "tools" });
-    this.notes = h("div", { class: "notes" });
-    this.details = h("aside", { class: "details", "aria-label": "Details" });
     this.caption = h("p", { class: "caption" });
-    this.live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.board = new Board("Matrices", {
       point: (spot) => this.#point(spot),
       pick: (spot) => {
@@ -68,7 +61,7 @@ export class MatricesView {
       this.legal = { choose: byName(choices), middle: oneOf(accumulators), embed: oneOf(every.flatMap(({ name, table }) => [name, table?.operand.name ?? name])) };
       fill(this.tools, this.#toolbar(this.scene, state));
       const layouts = new Map(this.scene.panels.flatMap((panel) => (panel.table?.layout.observed ? [[panel.table.layout.observed, panel.table.layout]] : [])));
-      fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."), tensorOperands(instruction, null).size > 0 && h("button", { type: "button", onclick: () => this.store.set({ v: "tensor" }) }, "Show tensor memory"));
+      fill(this.notes, [...layouts.values()].map(observedNote), !this.scene.panels.length && h("p", {}, "This instruction has no matrices in registers."), tensorOperands(instruction, null).size > 0 && h("button", { onclick: () => this.store.set({ v: "tensor" }) }, "Show tensor memory"));
       this.details.hidden = !this.scene.panels.length;
       const panels = this.scene.panels.filter(({ name, table }) => ["", name, table?.operand.name].includes(state.embed));
       const tables = panels.map((panel) => tableOf(panel, state.colour));

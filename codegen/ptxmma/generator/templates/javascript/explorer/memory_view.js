@@ -8,6 +8,7 @@ import { DescriptorPart } from "./descriptor_part.js";
 import { choice, fill, h, numberField, segments } from "./dom.js";
 import { byPlace, oneOf, upTo } from "./legal.js";
 import { colourOf } from "./palette.js";
+import { View } from "./view.js";
 
 /** @typedef {import("../index.d.ts").AccessPattern} AccessPattern */
 /** @typedef {import("../index.d.ts").ImageOptions} ImageOptions */
@@ -20,18 +21,15 @@ import { colourOf } from "./palette.js";
 /** Bytes that one instruction reads along k. */
 const DEPTH_BYTES = 32;
 
-export class MemoryView {
+export class MemoryView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
+    super(store);
     this.facts = /** @type {MemoryFacts} */ (memoryFacts);
     /** @type {MemoryImage | null} */
     this.image = null;
     /** @type {AccessPattern[]} */
     this.patterns = [];
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    this.tools = h("div", { class: "tools" });
     this.error = h("p", { class: "error", role: "alert" });
     this.costs = h("div", { class: "costs" });
     this.said = h("p", { class: "said", role: "status" });
@@ -59,6 +57,7 @@ export class MemoryView {
     const [which] = state.access.split(",");
     this.legal = { image, depth: upTo(Infinity, 1), access: byPlace(upTo(this.patterns.length - 1), upTo((this.patterns[Number(which)]?.accesses.length ?? 1) - 1)) };
     this.descriptor.update(this.image, this.facts, state, DEPTH_BYTES);
+    this.headline = this.descriptor.headline;
   }
 
   /** @param {ImageOptions} options */
@@ -71,7 +70,7 @@ export class MemoryView {
     } catch (error) {
       this.image = null;
       this.patterns = [];
-      this.error.textContent = error instanceof RangeError ? error.message : String(error);
+      this.error.textContent = /** @type {Error} */ (error).message;
     }
     this.board.element.hidden = !this.image;
     this.costs.hidden = !this.image;
@@ -131,7 +130,7 @@ export class MemoryView {
     const access = pattern.accesses[at];
     const rows = patterns.map((each, place) =>
       h("tr", { "aria-selected": String(each === pattern), onclick: () => this.store.set({ access: `${place},0` }) }, [
-        h("td", {}, h("button", { type: "button", class: "link" }, each.name)),
+        h("td", {}, h("button", { class: "link" }, each.name)),
         h("td", {}, String(each.count)),
         h("td", { class: each.wavefronts > each.least ? "bad" : "good" }, `${each.wavefronts}`),
         h("td", {}, String(each.least)),

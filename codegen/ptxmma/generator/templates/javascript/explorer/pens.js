@@ -7,7 +7,7 @@
  * @property {(x: number, y: number, text: string, size: number, fill: string, style?: {bold?: boolean, anchor?: "start" | "middle" | "end"}) => void} text
  */
 
-const FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif";
+const FONT = "system-ui, sans-serif";
 
 /**
  * @param {CanvasRenderingContext2D} context

@@ -2,7 +2,7 @@
 
 import { database } from "../database.js";
 import { instructionGroups, instructionOf } from "../instructions.js";
-import { choice, fill, h, worded } from "./dom.js";
+import { choice, h, refill, worded } from "./dom.js";
 import { targetText } from "../target_names.js";
 
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -25,7 +25,6 @@ export class Picker {
    */
   update(instruction, state, changed) {
     if (!changed.has("i") && !changed.has("target")) return;
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.closest("label")?.textContent : undefined;
     const sliding = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "range" && this.element.contains(document.activeElement);
     if (sliding && changed.size === 1 && this.slider && instruction.group.numbers.length === Number(this.slider.max) + 1) {
       this.#said(instruction);
@@ -34,13 +33,12 @@ export class Picker {
     const allowed = instructionGroups().filter((group) => !(state.target in database.targets) || state.target in group.accepted);
     const members = allowed.filter((group) => group.entry === instruction.group.entry);
     const names = [...new Set(allowed.map((group) => group.entry.name))];
-    fill(
+    refill(
       this.parts,
       choice("Target", [{ value: "", text: "any" }, ...Object.keys(database.targets).map((name) => ({ value: name, text: targetText(name) }))], state.target, (target) => this.#retarget(instruction, target)),
       choice("Instruction", names, instruction.name, (name) => this.#take(allowed.filter((group) => group.entry.name === name), instruction)),
       ...this.#parts(instruction, members),
     );
-    if (focused) for (const label of this.element.querySelectorAll("label")) if (label.firstChild?.textContent && focused.startsWith(label.firstChild.textContent)) label.querySelector("select")?.focus();
   }
 
   /**

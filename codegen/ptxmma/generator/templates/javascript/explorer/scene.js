@@ -162,14 +162,14 @@ function ratioOf(instruction) {
 export function focusOf(scene, text) {
   if (!text) return null;
   const [id, place = ""] = text.toLowerCase().split(":");
-  const numbers = place.split(",").map((number) => (/^-?\d+$/.test(number) ? Number(number) : NaN));
+  const [row, col] = place.split(",").map((number) => (/^\d+$/.test(number) ? Number(number) : NaN));
   if (id === "lane") {
-    within({ lane: numbers[0] }, { lane: threadsOf(scene) });
-    return { lane: numbers[0] };
+    within({ lane: row }, { lane: threadsOf(scene) });
+    return { lane: row };
   }
   const panel = scene.panels.find(({ id: own, table }) => own === id || table?.operand.name === id);
   if (!panel) throw new RangeError(`${scene.instruction.name} has no matrix ${id}: there are ${scene.panels.map((each) => each.id).join(", ")}`);
-  const [row, col] = numbers;
+  if (col === undefined) throw new RangeError(`write ${id}:ROW,COL`);
   within({ row, col }, { row: panel.rows, col: panel.cols });
   return { panel: panel.id, row, col };
 }

@@ -7,6 +7,7 @@ import { choice, fill, h, numberField } from "./dom.js";
 import { byName, like, upTo } from "./legal.js";
 import { colourOf } from "./palette.js";
 import { chosenOf, chosenText } from "./state.js";
+import { View } from "./view.js";
 
 /** @typedef {import("../index.d.ts").Arrangement} Arrangement */
 /** @typedef {import("../index.d.ts").Instruction} Instruction */
@@ -17,13 +18,10 @@ import { chosenOf, chosenText } from "./state.js";
 const CHUNKS = 4;
 const HUE = 5;
 
-export class SparsityView {
+export class SparsityView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    this.about = h("div", { class: "notes" });
+    super(store);
     this.input = h("input", { class: "mono", "aria-label": "Values of a row, with blanks between them", spellcheck: false, oninput: () => store.set({ row: this.input.value.trim() }) });
     this.row = h("div", { class: "chunks" });
     this.word = h("div", {});
@@ -31,9 +29,9 @@ export class SparsityView {
     this.element = h(
       "section",
       { class: "view sparsity" },
-      this.about,
+      this.notes,
       h("h2", {}, "A row"),
-      h("div", { class: "row" }, this.input, h("button", { type: "button", onclick: () => store.set({ row: this.values().length ? prunedRow(this.values(), this.pattern).join(" ") : "" }) }, "Prune"), h("button", { type: "button", onclick: () => store.set({ row: random().join(" ") }) }, "Random")),
+      h("div", { class: "row" }, this.input, h("button", { onclick: () => store.set({ row: this.values().length ? prunedRow(this.values(), this.pattern).join(" ") : "" }) }, "Prune"), h("button", { onclick: () => store.set({ row: random().join(" ") }) }, "Random")),
       this.row,
       this.word,
     );
@@ -48,7 +46,7 @@ export class SparsityView {
   update(instruction, state) {
     this.pattern = instruction.pattern ?? sparsityPattern(0);
     const { pattern } = this;
-    fill(this.about, instruction.pattern ? h("p", {}, `${pattern.name}: ${pattern.text}`) : [h("p", {}, `${instruction.name} is dense. This is the pattern ${pattern.name} of another instruction: ${pattern.text}`), this.#sparser(instruction)]);
+    fill(this.notes, instruction.pattern ? h("p", {}, `${pattern.name}: ${pattern.text}`) : [h("p", {}, `${instruction.name} is dense. This is the pattern ${pattern.name} of another instruction: ${pattern.text}`), this.#sparser(instruction)]);
     const shown = state.row || prunedRow(Array.from({ length: CHUNKS * pattern.chunk }, (_, place) => ((place * 7) % 10) - 4), pattern).join(" ");
     if (document.activeElement !== this.input) this.input.value = shown;
     this.#row();
@@ -74,7 +72,7 @@ export class SparsityView {
     const near = sparse.filter((group) => group.entry.scope === scope);
     const best = (near.length ? near : sparse).reduce((one, other) => (likeness(other.templates) > likeness(one.templates) ? other : one));
     const nearest = instructionOf(best, best.numbers[Math.floor(best.numbers.length / 4)]);
-    return h("button", { type: "button", onclick: () => this.store.set({ i: nearest.canonical, at: "", choose: "" }) }, `Show ${nearest.canonical}`);
+    return h("button", { onclick: () => this.store.set({ i: nearest.canonical, at: "", choose: "" }) }, `Show ${nearest.canonical}`);
   }
 
   #row() {

@@ -70,7 +70,7 @@ export function operandDetails(scene) {
   const size = places.coordinates.map((axis) => `${places.sizes[axis]} ${axis}s`).join(" × ");
   return h(
     "div",
-    { class: "idle" },
+    {},
     h("h2", {}, `${titleOf(places.name)} in tensor memory`),
     h("p", {}, `${places.layout.title[0].toUpperCase()}${places.layout.title.slice(1)}.`),
     h("dl", {}, fact("Holds", `${size}${places.type ? ` of ${places.type}` : ""}`), fact("Columns", `${first === last ? first : `${first}–${last}`}`), fact("Address", h("code", {}, hexOf(base.lane * 2 ** memory.address.lane + base.column * 2 ** memory.address.column)))),

@@ -14,6 +14,7 @@ import { byName, byPlace, oneOf, upTo } from "./legal.js";
 import { titleOf } from "./scene.js";
 import { chosenOf, chosenText, textsOf } from "./state.js";
 import { cellDetails, cellSentence, operandDetails } from "./tensor_details.js";
+import { View } from "./view.js";
 import { zoomButtons } from "./zoom.js";
 
 /** @typedef {import("../index.d.ts").Arrangement} Arrangement */
@@ -47,22 +48,14 @@ import { zoomButtons } from "./zoom.js";
 const HEIGHT = "22";
 const WIDE = 1.6;
 
-export class TensorView {
+export class TensorView extends View {
   /** @param {Store} store */
   constructor(store) {
-    this.store = store;
+    super(store);
     /** @type {TensorScene | null} */
     this.scene = null;
     /** @type {TensorCell | null} */
     this.hover = null;
-    /** Rules for the settings of a link here. @type {import("./legal.js").Legal} */
-    this.legal = {};
-    /** The fault of a selection that names nothing, and the answer about one that does. */
-    this.fault = this.headline = "";
-    this.tools = h("div", { class: "tools" });
-    this.notes = h("div", { class: "notes" });
-    this.details = h("aside", { class: "details", "aria-label": "About the cell" });
-    this.live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
     this.board = new Board("Tensor memory", {
       point: (spot) => this.#point(spot && this.#cellAt(spot)),
       pick: (spot) => {
@@ -91,7 +84,9 @@ export class TensorView {
    * @param {State} state
    */
   #draw(instruction, state) {
-    const product = tensorProduct(instruction, textsOf(state.product));
+    // An N that has the column of a link.
+    const n = 64 * Math.ceil((Number(state.at.split(",")[1]) + 1) / 64);
+    const product = tensorProduct(instruction, { n, ...textsOf(state.product) });
     const operands = tensorOperands(instruction, product);
     const names = [...operands.keys()];
     const [named] = state.at.split(":");
@@ -155,7 +150,7 @@ export class TensorView {
       choice("Loaded by", [{ value: "", text: "no load" }, ...loads], load?.canonical ?? "", (value) => this.store.set({ load: value })),
       segments("Colour by", colours, state.colour, (colour) => this.store.set({ colour })),
       zoomButtons(this.store, this.board),
-      h("div", { class: "field", role: "group", "aria-label": "Copy" }, h("span", {}, "Copy"), h("div", { class: "segments" }, copyButton("C", () => cTensorFunctions(places)), copyButton("Python", () => pythonTensorFunctions(places)), copyButton("CSV", () => tensorCsv(places, selected, base, fragment)), h("button", { type: "button", title: "Download", onclick: () => saved(`${places.layout.name}.svg`, new Blob([this.board.svg(places.layout.title)], { type: "image/svg+xml" })) }, "SVG"))),
+      h("div", { class: "field", role: "group", "aria-label": "Copy" }, h("span", {}, "Copy"), h("div", { class: "segments" }, copyButton("C", () => cTensorFunctions(places)), copyButton("Python", () => pythonTensorFunctions(places)), copyButton("CSV", () => tensorCsv(places, selected, base, fragment)), h("button", { title: "Download", onclick: () => saved(`${places.layout.name}.svg`, new Blob([this.board.svg(places.layout.title)], { type: "image/svg+xml" })) }, "SVG"))),
     ];
   }
 
@@ -283,7 +278,7 @@ export class TensorView {
     const group = instructionGroups().find((each) => tensorProduct(instructionOf(each, each.numbers[0])));
     const load = [...arrangements(instruction).keys()].length && instruction.operation === "tensor-load" ? instruction.canonical : "";
     const product = group && instructionOf(group, group.numbers[0]);
-    return [h("p", {}, `${instruction.canonical} has no operand whose layout in tensor memory is known.`), product && h("button", { type: "button", onclick: () => this.store.set({ i: product.canonical, load, at: "", product: "" }) }, `Show ${product.canonical}`)];
+    return [h("p", {}, `${instruction.canonical} has no operand whose layout in tensor memory is known.`), product && h("button", { onclick: () => this.store.set({ i: product.canonical, load, at: "", product: "" }) }, `Show ${product.canonical}`)];
   }
 }
 

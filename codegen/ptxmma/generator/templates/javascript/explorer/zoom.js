@@ -28,9 +28,9 @@ export function zoomButtons(store, board) {
     { class: "field", role: "group", "aria-label": "Zoom" },
     h("span", {}, "Zoom"),
     h("div", { class: "segments" }, [
-      h("button", { type: "button", "aria-label": "Smaller", onclick: () => zoom(store, board, -1) }, "−"),
-      h("button", { type: "button", onclick: () => store.set({ zoom: "fit" }) }, "Fit"),
-      h("button", { type: "button", "aria-label": "Larger", onclick: () => zoom(store, board, 1) }, "+"),
+      h("button", { "aria-label": "Smaller", onclick: () => zoom(store, board, -1) }, "−"),
+      h("button", { onclick: () => store.set({ zoom: "fit" }) }, "Fit"),
+      h("button", { "aria-label": "Larger", onclick: () => zoom(store, board, 1) }, "+"),
     ]),
   );
 }
