@@ -18,6 +18,7 @@ export function resolve(text) {
   const meant = instructionMeant(text);
   if (meant) return { instructions: [meant], others: [], reasons: [], target: "" };
   const named = (/** @type {import("./index.d.ts").Instruction[]} */ found) => found.map((instruction) => ({ instruction, rank: 0, places: [], words: [] }));
+  /** @type {import("./words.js").Match[]} */
   let every = named(byMachineCode(text.trim()));
   if (!every.length) every = matching(text);
   if (!every.length) every = named(mentioned(text));

@@ -70,7 +70,7 @@ export class ConversionView extends View {
     const next = instructionMeant(state.as) ?? instruction;
     const [sources, targets] = [fragmentsOf(instruction, "write"), fragmentsOf(next, "read")];
     const among = (/** @type {Operand[]} */ operands) => oneOf(operands.map(({ name }) => name));
-    this.legal = { as: (text) => (instructionMeant(text) ? "" : `No instruction is ${text}; this is ${next.canonical}.`), operand: among(sources), into: among(targets) };
+    this.legal = { as: (/** @type {string} */ text) => (instructionMeant(text) ? "" : `No instruction is ${text}; this is ${next.canonical}.`), operand: among(sources), into: among(targets) };
     const source = sources.find((operand) => operand.name === state.operand) ?? sources[0];
     const target = targets.find((operand) => operand.name === state.into) ?? targets[0];
     const plain = source && target && conversionOf(source, target, Boolean(state.turned));

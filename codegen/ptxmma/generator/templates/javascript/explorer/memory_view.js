@@ -5,7 +5,7 @@ import { bitsIn, decodedDescriptor, describedFamilies, memoryFacts, sharedMemory
 import { elementsTogether, MemoryImage, readableTypes } from "../images.js";
 import { Board } from "./board.js";
 import { DescriptorPart } from "./descriptor_part.js";
-import { choice, fill, h, numberField, segments } from "./dom.js";
+import { choice, fill, h, numberField, refill, segments } from "./dom.js";
 import { byPlace, oneOf, upTo } from "./legal.js";
 import { colourOf } from "./palette.js";
 import { View } from "./view.js";
@@ -137,15 +137,13 @@ export class MemoryView extends View {
       ]),
     );
     const slider = h("input", { type: "range", min: 0, max: pattern.accesses.length - 1, value: at, "aria-label": "Which access", oninput: () => this.store.set({ access: `${which},${slider.value}` }) });
-    const focused = document.activeElement instanceof HTMLInputElement && document.activeElement.type === "range" && this.costs.contains(document.activeElement);
-    fill(
+    refill(
       this.costs,
       h("h2", {}, "Bank conflicts"),
       h("table", {}, h("thead", {}, h("tr", {}, ["Access of a warp", "Accesses", "Wavefronts", "Minimum"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
-      h("label", { class: "field" }, h("span", {}, `Access ${at} of ${pattern.accesses.length}: ${pattern.costs[at]} wavefronts`), slider),
+      h("label", { class: "field" }, h("span", {}, "Access"), slider, h("output", {}, `${at} of ${pattern.accesses.length}: ${pattern.costs[at]} wavefronts`)),
       bankBars(access, pattern.width, facts),
     );
-    if (focused) slider.focus();
     const touched = new Set(access.filter((address) => address !== null).map((address) => Math.floor(address / facts.alignment)));
     const row = (facts.banks.count * facts.banks.bytes) / facts.alignment;
     const first = Math.floor((this.image?.start ?? 0) / facts.alignment / row) * row;

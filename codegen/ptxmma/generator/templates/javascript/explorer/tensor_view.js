@@ -98,7 +98,7 @@ export class TensorView extends View {
       ...(places && {
         choose: byName(places.selections),
         base: byPlace(upTo(places.memory.columns - places.columns), oneOf(places.layout.align ?? [0])),
-        load: (text, label) => (loadsOf(places).some((each) => each === instructionMeant(text)) ? "" : oneOf(loadsOf(places).map(({ canonical }) => canonical))(text, label)),
+        load: (/** @type {string} */ text, /** @type {string} */ label) => (loadsOf(places).some((each) => each === instructionMeant(text)) ? "" : oneOf(loadsOf(places).map(({ canonical }) => canonical))(text, label)),
       }),
     };
     this.scene = places && { instruction: instruction.canonical, ...this.#scene(places, state) };
