@@ -122,17 +122,19 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   using T = ptxmma::storage<Element>;
   DeviceArray<T> a(size_t(m) * k), b(size_t(n) * k), d(size_t(m) * n);
   DeviceArray<char> work(64 << 20);
-  fill_normal<<<1024, 256>>>(a.data, a.size, 1);
-  fill_normal<<<1024, 256>>>(b.data, b.size, 2);
-  CHECK(cudaDeviceSynchronize());
-  cudaStream_t stream;
-  CHECK(cudaStreamCreate(&stream));
+  fill_integers<<<1024, 256>>>(a.data, a.size, 1, 2);
+  fill_integers<<<1024, 256>>>(b.data, b.size, 2, 1);
 
   gemm_sm80::Plan<Element, Element> plan;
   CHECK(plan.prepare(m, n, k, 1, {a.data, k}, {b.data, k}, 0, {}, {d.data, n}));
   std::vector<Candidate> candidates;
   candidates.push_back({[&](cudaStream_t on) { CHECK(plan.launch(on)); }});
-  expect_product(m, n, k, RowMajor<T>{a.data, k}, RowMajor<T>{b.data, k}, d, n, sum_error<Element>(k), candidates[0].run);
+  expect_product(m, n, k, RowMajor<T>{a.data, k}, RowMajor<T>{b.data, k}, d, n, candidates[0].run);
+  fill_normal<<<1024, 256>>>(a.data, a.size, 1);
+  fill_normal<<<1024, 256>>>(b.data, b.size, 2);
+  CHECK(cudaDeviceSynchronize());
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
 
   Product product = {library, nullptr, nullptr, nullptr, nullptr, b.data, a.data, d.data, work.data, work.size};
   const cublasOperation_t transpose = CUBLAS_OP_T;

@@ -44,8 +44,8 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, int multiprocessors)
   DeviceArray<T> x(size_t(m) * k), y(size_t(m) * n), scales(size_t(n) * k / group), weights(size_t(n) * k);
   DeviceArray<uint16_t> zeros(scales.size);
   fill_words<<<1024, 256>>>(codes.data, codes.size, 1);
-  fill_normal<<<1024, 256>>>(x.data, x.size, 2);
-  fill_normal<<<1024, 256>>>(scales.data, scales.size, 3);
+  fill_integers<<<1024, 256>>>(x.data, x.size, 2, 1);
+  fill_integers<<<1024, 256>>>(scales.data, scales.size, 3, 2);
   fill_normal<<<1024, 256>>>(weights.data, weights.size, 4);
   fill_zeros<<<1024, 256>>>(zeros.data, zeros.size, 5);
 
@@ -56,7 +56,9 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, int multiprocessors)
   size_t turn = 0;
   std::vector<Candidate> candidates = {{[&](cudaStream_t stream) { CHECK(plans[turn++ % count].launch(stream)); }}};
   expect_product(m, n, k, RowMajor<T>{x.data, k}, PermutedWeights<Code, T>{codes.data, scales.data, zeros.data, k, group}, y, n,
-                 sum_error_of_groups(k, k / group), [&](cudaStream_t stream) { CHECK(plans[0].launch(stream)); });
+                 [&](cudaStream_t stream) { CHECK(plans[0].launch(stream)); });
+  fill_normal<<<1024, 256>>>(x.data, x.size, 2);
+  fill_normal<<<1024, 256>>>(scales.data, scales.size, 3);
   const CublasProduct<Element> theirs(library, size, x.data, weights.data, y.data);
   theirs.add_to(candidates);
 

@@ -19,9 +19,6 @@ __host__ __device__ inline double value<ptxmma::e2m1>(uint32_t code) {
   return (code & 8 ? -1 : 1) * magnitudes[code & 7];
 }
 
-// How far a sum may be from the exact one, as a fraction of the sum of its magnitudes: sums in f32, each cut off or rounded below 2^-23.
-inline double sum_error_of_groups(int k, int groups) { return ((k + 15) / 16 * 17 + 2. * groups + 600) * 0x1p-23; }
-
 // The place of a column's scale or zero point: [n / 16][groups][8][2].
 __host__ __device__ inline size_t place_in_groups(size_t column, size_t group, size_t groups) {
   return (column / 16 * groups + group) * 16 + column % 8 * 2 + column % 16 / 8;
