@@ -76,6 +76,13 @@ def places(admitted: Array, random: np.random.Generator, count: int) -> Iterator
         yield tuple(int(random.integers(size)) for size in admitted.shape)
 
 
+def test_the_attributes_of_results_have_types() -> None:
+    """mypy, which reads the tests, refuses the name: an ignore without a reason would be an error."""
+    zeros = np.zeros((32, 1), np.uint32)
+    with pytest.raises(AttributeError):
+        ptxmma.emulate("movmatrix", zeros).register  # type: ignore[attr-defined]  # noqa: B018
+
+
 @pytest.mark.parametrize("where", ["middle", "smallest", "largest", "anywhere"])
 def test_what_the_manual_allows_is_admitted(where: str) -> None:
     random = np.random.default_rng(1)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import ptxmma
 from ptxmma import paths
 from ptxmma.catalog.conversion import convert
 from ptxmma.catalog.conversion.exchanges import TEXTS
@@ -221,6 +222,28 @@ def test_the_box_answers_questions(page: Any) -> None:
     for text in asked:
         box.fill(text)
         assert first.inner_text() == QUESTIONS["instructions"][text], text
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "at"),
+    [
+        ("m16n8k16 bf16 d 9 3", "m16n8k16 bf16", "d:9,3"),
+        ("which lane holds A(9, 3) of m16n8k16 bf16", "m16n8k16 bf16", "a:9,3"),
+        ("row 9 col 3 of A m16n8k16 bf16", "m16n8k16 bf16", "a:9,3"),
+        ("m16n8k16 bf16 accumulator [9][3]", "m16n8k16 bf16", "d:9,3"),
+        ("m16n8k64 nvfp4 SFA 3 0", "m16n8k64 nvfp4", "scale-a:3,0"),
+        ("scale factors of B 0 1 in m16n8k64 nvfp4", "m16n8k64 nvfp4", "scale-b:0,1"),
+        ("mma.sp m16n8k32 f16 metadata[3][1]", "mma.sp m16n8k32 f16", "metadata:3,1"),
+        ("thread 5 of m16n8k16 f16", "m16n8k16 f16", "lane:5"),
+        ("layout of metadata of mma.sp m16n8k32 f16", "mma.sp m16n8k32 f16", ""),
+    ],
+)
+def test_the_box_finds_elements_by_the_names_of_operands(page: Any, text: str, words: str, at: str) -> None:
+    box = page.get_by_role("combobox", name="Find an instruction")
+    box.fill(text)
+    box.press("Enter")
+    assert (_state(page, "i"), _state(page, "at")) == (ptxmma.instruction(words).canonical, at)
+    assert not any(page.locator("[role=alert]").all_inner_texts())
 
 
 def test_the_box_says_why_an_answer_is_the_first(page: Any) -> None:

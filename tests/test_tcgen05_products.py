@@ -433,7 +433,7 @@ def test_descriptors_of_k_96_go_on_at_an_address(cxx: str, tmp_path: Path) -> No
          "an element type is one of ptxmma's, such as ptxmma::f32"),
         ("P<shape<128, 256, 32>>::m", "there is no such product: .* lacks the opcode, a qualifier, K"),
         ("tcgen05_mma<shape<128, 256>, PTXMMA_TCGEN05_KIND_F16, f32, e4m3, bf16>::m",
-         "types of this kind: D f16, A f16, B f16; or D f32, A f16 or bf16, B f16 or bf16"),
+         "types of this kind: D f32, A f16 or bf16, B f16 or bf16; or D f16, A f16, B f16"),
         ("tcgen05_mma<shape<128, 64>, PTXMMA_TCGEN05_KIND_MXF4, f32, e2m1, e2m1, PTXMMA_TCGEN05_CTA_GROUP_1, PTXMMA_TCGEN05_BLOCK32>"
          "::instruction<PTXMMA_MAJORNESS_MN>()", "this product has no MN-major A or B"),
         ("P<shape<128, 256>>::a_tile<PTXMMA_MAJORNESS_MN, PTXMMA_SWIZZLE_128B, 128, 64>::bytes", "does not read such an A"),

@@ -272,6 +272,13 @@ export const database = {
   ["torch jnp np tl ml_dtypes nvcuda cuda",""],
   ["llvm nvvm ptx p0 p1 p3 stride zfill cutlass cute nvgpu",""]
  ],
+ "parts": [
+  ["scale-a","sfa","scale a","scales a","scale factor a","scale factors a","a scale factor","a scale factors","a scales"],
+  ["scale-b","sfb","scale b","scales b","scale factor b","scale factors b","b scale factor","b scale factors","b scales"],
+  ["metadata","e","metadata","meta","sparsity metadata","sparse metadata"],
+  ["d","accumulator","acc","accum","result","output"],
+  ["p","address","addresses"]
+ ],
  "preferences": {
   "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","type","ctype","depth","alayout","layout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
   "text": [

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ptxmma.catalog.summaries.listing import FamilySummary
     from ptxmma.cli.answers import OnTarget, Shown, ShownFamily
 
-#: So many lines of a block are shown in short, of an instruction and of a family.
-_FEW, _SOME = 2, 5
+#: So many lines are shown in short of the legal products of an opcode, and of a block of a family.
+_SOME = 5
 
 
 @click.command("show", cls=Command)
@@ -84,8 +84,10 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
     elif proof:
         _blocks(evidence, numbered)
     else:
-        more = [f"{_subject(instruction, answer['product'] or {})} --all", *_questions(instruction, answer)]
-        _blocks(_in_short(instruction, answer) | {"more": [f"ptxmma show {more[0]}", *more[1:]]}, numbered)
+        click.echo(f"accepted by {_least(instruction)}")
+        examples = [] if answer["product"] else _questions(instruction, answer)
+        more = [f"ptxmma show {_subject(instruction, answer['product'] or {})} --all", *examples]
+        _blocks(_in_short(instruction, answer) | {"more": more}, numbered)
 
 
 def _on_target(instruction: Instruction, target: str) -> OnTarget:
@@ -99,23 +101,30 @@ def _on_target(instruction: Instruction, target: str) -> OnTarget:
 
 
 def _in_short(instruction: Instruction, answer: Shown) -> dict[str, Sequence[str]]:
-    """The blocks that a user of an instruction needs first, each cut to a few lines."""
+    """The blocks that a user needs first: the first form, and in C++ the typed front of a product in tensor memory, else the function."""
+    said, first = answer["cplusplus"], {operand.name for operand in instruction.forms[0].operands}
+    if said["front_header"] not in ("", said["header"]):
+        said = {**said, "header": "", "functions": []} if answer["product"] else {**said, "front_header": "", "front": ""}
+    product = answer["product"]
+    return {
+        "syntax": _cut(_syntax(answer), 1),
+        "computes": [answer["computes"]],
+        "product" if product else "products": [": ".join(_choice(answer))] if product else _cut(_choice(answer), _SOME),
+        "operands": _operands([operand for operand in answer["operands"] if operand["name"] in first]),
+        "C++": _cplusplus({**said, "functions": said["functions"][:1], "statements": []}, answer["operation"]),
+    }
+
+
+def _least(instruction: Instruction) -> str:
+    """The minimum targets of an instruction, and its first version."""
     from ptxmma.catalog.summaries import listing
 
     accepted = instruction.accepted_by()
     targets = " ".join(listing.least_targets(instruction.database.spec, accepted))
-    said = answer["cplusplus"]
-    return {
-        "syntax": _cut(_syntax(answer)),
-        "computes": _computed(answer),
-        "product" if answer["product"] else "products": _choice(answer),
-        "operands": _operands(answer),
-        "C++": _cplusplus(said | {"functions": said["functions"][:1], "statements": []}, answer["operation"]),
-        "accepted by": [f"{targets}, from PTX ISA {listing.first_version(accepted)} on"],
-    }
+    return f"{targets}, from PTX ISA {listing.first_version(accepted)} on"
 
 
-def _cut(lines: Sequence[str], most: int = _FEW) -> list[str]:
+def _cut(lines: Sequence[str], most: int) -> list[str]:
     """The first lines of a block, and the number of the others."""
     return [*lines[:most], *([f"... and {len(lines) - most} more"] if len(lines) > most else [])]
 
@@ -135,7 +144,7 @@ def _everything(answer: Shown) -> dict[str, Sequence[str]]:
         "computes": _computed(answer),
         "product" if answer["product"] else "products": _choice(answer),
         "hints": _hints(answer),
-        "operands": _operands(answer),
+        "operands": _operands(answer["operands"]),
         "registers of a thread": _registers(answer),
         "C++": _cplusplus(answer["cplusplus"], answer["operation"]),
         "formulas": _formulas(answer),
@@ -240,10 +249,10 @@ def _hints(answer: Shown) -> list[str]:
     return aligned(rows)
 
 
-def _operands(answer: Shown) -> list[str]:
+def _operands(operands: Sequence[OperandFacts]) -> list[str]:
     """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, memory, legal immediates."""
     rows = []
-    for operand in answer["operands"]:
+    for operand in operands:
         registers = f"{operand['registers']} x {operand['register_types'][0]}" if operand["registers"] else ""
         elements = f"{operand['elements']} elements" if operand["elements"] else ""
         matrix = f"of {operand['rows']}x{operand['cols']}" if operand["elements"] or operand["rows"] * operand["cols"] else ""

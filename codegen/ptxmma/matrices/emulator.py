@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias
 
 from ptxmma.arguments import AnyArray
+from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Instruction
 from ptxmma.catalog.lookup import instruction as find
 from ptxmma.matrices.operations import operation
@@ -20,6 +21,28 @@ from ptxmma.matrices.transfers.memory import Moved as Moved
 
 #: An operand: registers, a matrix or an image of memory; a number, several, or a descriptor; None for the default.
 Given: TypeAlias = AnyArray | SupportsIndex | float | Sequence[int] | Descriptor | None
+
+if TYPE_CHECKING:
+
+    class Result(Protocol):
+        """The attributes of all results with their types: the type of a spelling, or of words, does not say which of them comes out."""
+
+        instruction: Instruction
+        d: Any
+        matrix: Array
+        bound: Any
+        d_bound: Array
+        observed: dict[str, Array]
+        products: Any
+        unwritten: Any
+        a: Any
+        registers: Any
+        memory: Array
+        reduced: Array
+        admits: Callable[..., Array]
+
+else:
+    Result: TypeAlias = Emulated | TensorEmulated | Moved
 
 #: The function of each operation; the others move and multiply nothing, or no source says what they do.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -37,7 +60,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def emulate(instruction: Instruction | str, *operands: Given, **named: Given) -> Any:
+def emulate(instruction: Instruction | str, *operands: Given, **named: Given) -> Result:
     """Execute one instruction for all its threads.
 
     Pass operands in order, or by the names below or PTX's own, with ``_`` for ``-``.  Registers are arrays (..., threads, registers) as
@@ -123,4 +146,5 @@ def emulate(instruction: Instruction | str, *operands: Given, **named: Given) ->
         message = re.sub(r"'(\w+)'", lambda match: f"'{manual.get(match[1], match[1])}'", str(error))
         every = dict.fromkeys(operand.name for operand in known.operands)
         raise ValueError(f"{known.canonical}: {message}; its operands are {', '.join(every)}") from None
-    return function(known, *operands, **given)
+    result: Result = function(known, *operands, **given)
+    return result

@@ -30,7 +30,6 @@ from ptxmma.generator.emit.javascript.shortening import (
     by_column,
     columns,
     condition,
-    numbers_first,
     packed,
     runs,
     table,
@@ -44,6 +43,17 @@ from ptxmma.model import Form, Hint, InstructionSet, Preference, Qualifier, Spec
 _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
 _COLOURS = 32
+#: The orders of the tables, and of the columns of instructions, in which the page compresses best, found by trying.
+#: The first column is that of all instructions.
+_ORDER = (
+    "aliases peers calls operand_types version maps accepted axes lists gpus operands targets colours layouts instructions roles types "
+    "registers sections cases products parameters places headers patterns names tensor scopes words values containers parts descriptors "
+    "conversions formulas qualifiers subjects fields granularities hints preferences remarks document memory"
+)
+_COLUMNS = (
+    "name hints patterns qualifiers calls aliases accepted forms scope typed peers extents places memory headers shape family opcode stem "
+    "ordered syntax title operation repeatable"
+)
 #: The columns of operands.
 _CONTENTS = ("role", "registers", "register", "layout", "elements", "type", "bits", "shift", "row_bytes", "alignment", "default")
 #: The data that is shared as records; other shared data are lists and texts.
@@ -53,9 +63,14 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 def texts(catalog: Catalog) -> tuple[str, str]:
     """The database as JavaScript: on lines that people can read; and packed, without the titles that the page does not show."""
     data = _data(catalog)
-    instructions = {name: column for name, column in data["instructions"].items() if name != "titles"}
-    shown = numbers_first(data | {"instructions": numbers_first(instructions)})
-    return templating.lines(data, _LONGEST_LINE), packed(shown)
+    shown = data | {"instructions": _ordered(data["instructions"], _COLUMNS)}
+    return templating.lines(data, _LONGEST_LINE), packed(_ordered(shown, _ORDER))
+
+
+def _ordered(tables: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """Tables in the order of some names, others last; without the titles of operands, which the page does not show."""
+    order = [*names.split(), *tables]
+    return {name: tables[name] for name in sorted(tables, key=order.index) if name != "titles"}
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
@@ -72,6 +87,7 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "targets": {target.name: target.ptx for target in spec.targets},
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "words": [[" ".join(word.names), *word.means] for word in spec.words],
+        "parts": [[part.means, *part.names] for part in spec.operand_names],
         "preferences": columns([_preference(each) for each in spec.preferences]),
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},

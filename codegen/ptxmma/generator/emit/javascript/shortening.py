@@ -102,16 +102,6 @@ def _joined(value: Any) -> Any:
     return value
 
 
-def numbers_first(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables by their share of digits, texts last: so they compress best beside a script."""
-
-    def share(item: tuple[str, Any]) -> float:
-        text = msgspec.json.encode(item[1]).decode()
-        return sum(map(str.isdigit, text)) / len(text)
-
-    return dict(sorted(tables.items(), key=share, reverse=True))
-
-
 def by_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Records of numbers as a text for each column, by its name; a column with other values is a list."""
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}

@@ -545,6 +545,7 @@ export interface DatabaseTables {
   gpus: { target: string; architecture: string; names: string[] }[];
   /** Names with blanks between, then their meanings in words of PTX, the preferred first. */
   words: [names: string, ...means: string[]][];
+  parts: [means: string, ...names: string[]][];
   /** The instruction that is preferred of several: the one with the first of these values of a fact, or with the smallest, among those with equal values of others. */
   preferences: Columns<{ fact: string; text: string; first?: string[]; among?: string[] }>;
   types: Record<string, { title: string; bits: number; form: string }>;

@@ -10,6 +10,17 @@ import { targetText, targetsIn } from "../target_names.js";
 /** @typedef {{text: string, note: string, set: Partial<State>}} Answer */
 
 const MOST = 12;
+/** Names of operands, each list with what they mean. */
+const parts = database.parts.map(([means, ...names]) => /** @type {const} */ ([names, means]));
+const PART_NAMES = parts.flatMap(([names]) => names).join("|").replaceAll(" ", " (?:of )?");
+const OPERAND = `\\b(?<operand>[a-d]|scale-[ab]|${PART_NAMES})`;
+const INDICES = "[\\s[(]+(?<row>\\d+)[\\s,\\][]+(?<col>\\d+)(?![\\w.])[\\])]?";
+const ELEMENT = new RegExp(OPERAND + INDICES, "i");
+const INDEXED = new RegExp(`${INDICES} (?:of )?${OPERAND}\\b`, "i");
+const PART = new RegExp(`\\b(?<operand>${PART_NAMES})\\b`, "i");
+const LANE = /\b(?:lane|thread) *(?<number>\d+)\b/i;
+/** Words of a question about an element. */
+const AXES = /\b(?:lane|thread|register|element|layout|fragment)s?\b/gi;
 
 /**
  * The possible meanings of a text, the likeliest first.
@@ -46,16 +57,20 @@ function answer(instruction, set, reasons = []) {
 }
 
 /**
- * The element or the lane that a text names beside the instruction: `A[9][3]`, `lane 5`.
+ * The element, the lane or the operand that a text names beside the instruction: `A[9][3]`, `row 9 col 3 of A`, `SFA 3 0`, `lane 5`, `metadata`.
  * @param {string} text
  * @returns {{words: string, set: Partial<State>}}
  */
 function selectionIn(text) {
-  const element = /\b([a-d]|metadata|scale-[ab])\s*\[(\d+)\]\s*\[(\d+)\]/i.exec(text);
-  if (element) return { words: text.replace(element[0], " ").trim(), set: { v: "matrices", at: `${element[1].toLowerCase()}:${element[2]},${element[3]}` } };
-  const lane = /\blane\s*(\d+)\b/i.exec(text);
-  if (lane) return { words: text.replace(lane[0], " ").trim(), set: { v: "matrices", at: `lane:${lane[1]}` } };
-  return { words: text, set: {} };
+  const plain = text.replace(/\brow (\d+),? col(?:umn)? (\d+)/i, "[$1][$2]");
+  const element = ELEMENT.exec(plain) ?? INDEXED.exec(plain);
+  const lane = !element && LANE.exec(plain);
+  const found = element || lane || (!resolve(text).instructions.length && PART.exec(plain));
+  if (!found) return { words: text, set: {} };
+  const words = plain.replace(found[0], " ").replace(AXES, " ").trim();
+  const { row, col, operand = "", number } = found.groups ?? {};
+  const [, name] = parts.find(([names]) => names.includes(operand.toLowerCase().replace(" of ", " "))) ?? [[], operand.toLowerCase()];
+  return { words, set: { v: "matrices", ...(element && name ? { at: `${name}:${row},${col}` } : lane ? { at: `lane:${number}` } : {}) } };
 }
 
 /**
