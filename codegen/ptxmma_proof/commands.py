@@ -163,6 +163,7 @@ _COMPARISONS = {
     "tensor-memory": ("tensor_record", witnesses.TENSOR_MEMORY),
     "products": ("product_record", witnesses.PRODUCTS),
     "descriptors": ("descriptor_record", witnesses.DESCRIPTORS),
+    "boxes": ("tirx_boxes", witnesses.BOXES),
     "forms": ("form_record", witnesses.FORMS),
     "spellings": ("spelling_record", witnesses.SPELLINGS),
     "wrappers": ("wrapper_record", witnesses.WRAPPERS),
@@ -190,8 +191,8 @@ def peers(
     """Compare with other projects, in every respect or in the given COMPARISONS.
 
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
-    their bits; forms: what exists, and for which targets; spellings: what is written, with how many operands; wrappers: the PTX in
-    functions; names: what CuTe calls it.
+    their bits; boxes: tensor maps and their images; forms: what exists, and for which targets; spellings: what is written, with how many
+    operands; wrappers: the PTX in functions; names: what CuTe calls it.
     The names and properties in LLVM are intrinsics.
     A project is read from its checkout, or from its installed package.
     """

@@ -59,7 +59,7 @@ export const fills = { zero: 0, nan: 1 };
  * Names of which there is no mode, and why.
  * @type {Record<string, string>}
  */
-const ABSENT = { "96B": "The driver makes no tensor map with the swizzle of 96 bytes: its enumeration has no name for it. The manual has it for rows of up to 96 bytes of im2col::w, in which neighbouring 16 bytes change places in every second 128 bytes; tensormap.replace.swizzle_mode sets it, as 4. It is not among the swizzles here: no text says how far apart the rows are." };
+const ABSENT = { "96B": "The driver makes no tensor map with the swizzle of 96 bytes: its enumeration has no name for it. The manual has it for rows of up to 96 bytes of im2col::w, in which neighbouring 16 bytes change places in every second 128 bytes; tensormap.replace.swizzle_mode sets it, as 4. It is not among the swizzles here: one simulator alone says how far apart the rows are, 96 bytes." };
 
 /** The modes, with the most corners of a bounding box (0: a box) and the pixels of every copy (0: as given). */
 const MODES = {

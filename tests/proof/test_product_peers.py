@@ -9,7 +9,7 @@ import pytest
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.model import Facts, TensorProducts
-from ptxmma_proof.peers import product_record, product_shapes, tirx_products
+from ptxmma_proof.peers import product_record, product_shapes, tirx_products, tirx_program
 from ptxmma_proof.peers.product_shapes import Typed
 from ptxmma_proof.peers.recorded_products import Product, Products
 from ptxmma_proof.peers.sources import MissingPeerError, Source
@@ -60,10 +60,10 @@ def test_answers_are_written_and_read(tmp_path: Path) -> None:
 
 def test_a_definition_is_read_up_to_its_last_brace() -> None:
     text = "struct A {\n    n: u8,\n}\n\nfn f() { if x { y } }\nfn g() {}\n"
-    assert tirx_products._definition(text, "fn f") == "fn f() { if x { y } }"
-    assert tirx_products._definition(text, "struct A") == "#[derive(Clone, Copy, Debug, PartialEq, Eq)]\nstruct A {\n    n: u8,\n}"
+    assert tirx_program._definition(text, "fn f") == "fn f() { if x { y } }"
+    assert tirx_program._definition(text, "struct A") == "#[derive(Clone, Copy, Debug, PartialEq, Eq)]\nstruct A {\n    n: u8,\n}"
     with pytest.raises(MissingPeerError, match="its sources lack 'fn h'"):
-        tirx_products._definition(text, "fn h")
+        tirx_program._definition(text, "fn h")
 
 
 def test_a_package_without_the_engine_is_an_error(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
     driver computes them), and the limits ``largest_box``, ``padded_box`` and ``alignment``; of im2col ``channels``, ``pixels``, ``limit``
     (of corners), ``wide`` (1: pixels along W alone) and ``halo``.  For each dimension ``i``, ``shape``, ``box`` and ``step``, for each
     stride ``stride``, for each dimension of pixels ``shape``, ``lower`` and ``upper``; of a copy ``at``, ``offset`` (of pixels),
-    ``destination`` and ``store`` (1: to global memory).
+    ``destination``, ``load`` and ``store`` (1: from, to global memory; both are 0 where the rules judge a map alone).
     """
 
     argument: Identifier  # "box"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.model import TensorProducts
-from ptxmma_proof.peers import product_shapes, sources, tirx_products
+from ptxmma_proof.peers import product_shapes, sources, tirx_products, tirx_program
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.product_shapes import Typed, Types
@@ -20,7 +20,7 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str) -> Findings:
     Raises:
         MissingPeerError: the package or a compiler of Rust is not there.
     """
-    package = sources.checkout(given, tirx_products.NAME)
+    package = sources.checkout(given, tirx_program.NAME)
     rules = catalog.database.spec.tensor_products
     assert rules is not None
     allowed, typed = tirx_products.ask(package)

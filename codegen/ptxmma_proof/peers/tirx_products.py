@@ -1,26 +1,21 @@
 """The products of tcgen05.mma that TIRx-harness simulates: the instruction descriptors that its decoder takes.
 
-The functions are read from the Rust sources in its package and compiled alone; a program asks them about one descriptor after another.
+A program asks them about one descriptor after another.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma_proof.peers import tirx_program
 from ptxmma_proof.peers.product_shapes import Allowed, Typed
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
+from ptxmma_proof.peers.tirx_program import NAME
 
-#: Its name among the checkouts: the folder where its package is unpacked.
-NAME = "TIRx-harness"
-#: The sources below the package, and the definitions that are read from each.
-_ENGINE = Path("tirx_harness/numsim/engine-rs/src")
+#: The definitions that are read from each source.
 _READ = {
     "numpy_backend.rs": (
         *("pub enum NarrowFloatSpecials", "pub struct NarrowFloatFormat"),
@@ -107,7 +102,7 @@ def ask(package: Source) -> tuple[list[Allowed], list[Typed]]:
         first = next(iter(_CODES[one.kind]))
         lines += [one.line(_dtypes(one.kind)[-1], first, first, m, n) for m in _MS for n in _NS]
         lines += [one.line(*each, 128 * one.ctas, 128) for each in _types(one.kind)]
-    answers = iter(_answers(package, lines))
+    answers = iter(tirx_program.answers(package, _PROGRAM, _READ, _METHODS, lines))
     allowed, typed = [], []
     for one in questions:
         sizes = {tuple(map(int, said.split())) for _ in _MS for _ in _NS if (said := next(answers))}
@@ -140,42 +135,3 @@ def _questions() -> Iterator[_Question]:
         for layout, deeper in {"100": 0, **_DEEPER.get(kind, {})}.items():
             version = 1 << 12 if layout == "107" and mxf4 else 0
             yield _Question(kind, ctas, ws, layout, sparse | b_major | scale | deeper | version)
-
-
-def _answers(package: Source, lines: list[str]) -> list[str]:
-    rustc = shutil.which("rustc")
-    if rustc is None:
-        raise MissingPeerError(f"{NAME} is read by a program in Rust, and rustc is not on the path")
-    try:
-        texts = {file: (package.folder / _ENGINE / file).read_text(encoding="utf-8") for file in _READ}
-    except OSError as error:
-        raise MissingPeerError(str(error)) from None
-    parts = [_definition(texts[file], start) for file, starts in _READ.items() for start in starts]
-    whole = "\n".join(texts.values())
-    for name, methods in _METHODS.items():
-        body = _definition(whole, f"impl {name} ")
-        parts.append(f"impl {name} {{ {' '.join(_definition(body, method, r'^    ') for method in methods)} }}")
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder, "asked.rs"), Path(folder, "asked")
-        source.write_text("\n".join([_PROGRAM.read_text(encoding="utf-8"), *parts]), encoding="utf-8")
-        built = subprocess.run([rustc, "--edition=2021", "-o", program, source], capture_output=True, text=True, check=False)
-        if built.returncode:
-            raise MissingPeerError(f"{NAME}: its sources have changed: {built.stderr[:500]}")
-        done = subprocess.run([program], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-def _definition(text: str, start: str, before: str = "^") -> str:
-    """The definition that begins with some words, up to its last brace; types get the traits that comparing needs."""
-    match = re.search(before + re.escape(start), text, re.MULTILINE)
-    if match is None:
-        raise MissingPeerError(f"{NAME}: its sources lack {start!r}")
-    depth, end = 0, match.start()
-    for end in range(match.start(), len(text)):
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        if text[end] == "}" and depth == 0:
-            break
-    body = text[match.start() : end + 1]
-    if re.match(r"pub const \w+: NarrowFloatFormat", body):
-        return body + ";"
-    return f"#[derive(Clone, Copy, Debug, PartialEq, Eq)]\n{body}" if re.match(r"(pub(\(crate\))? )?(struct|enum) ", body) else body

@@ -25,6 +25,8 @@ TENSOR_MEMORY = "tensor_memory"
 DESCRIPTORS = "descriptors"
 #: The witness for the sizes and types of products.
 PRODUCTS = "products"
+#: The witness for tensor maps and the images of their copies.
+BOXES = "boxes"
 #: The witness with lines about the forms that projects list otherwise.
 FORMS = "forms"
 #: The witness with lines about instructions that projects spell otherwise.
@@ -39,8 +41,8 @@ INTRINSICS = "intrinsics"
 ERRATA = "errata"
 #: All of them; the others have totals only.
 NAMES = (
-    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, FORMS, SPELLINGS, WRAPPERS, ATOMS, INTRINSICS, ERRATA, "reference",
-    "corpus", "mutation",
+    ASSEMBLER, SILICON, PEERS, TENSOR_MEMORY, DESCRIPTORS, PRODUCTS, BOXES, FORMS, SPELLINGS, WRAPPERS, ATOMS, INTRINSICS, ERRATA,
+    "reference", "corpus", "mutation",
 )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def written(maps: TensorMaps, names: Mapping[str, str]) -> Iterator[WrittenRule]
     for rule in maps.rules:
         trees = [formula.parse(text) for text in (rule.need, rule.when) if text]
         read = {*formula.placeholders(rule.text), *(name for tree in trees for name in formula.names(tree))}
-        if rule.argument not in _ARGUMENTS or "store" in read:
+        if rule.argument not in _ARGUMENTS or read & {"load", "store"}:
             continue
         modes = tuple(mode.name for mode in maps.modes if not rule.modes or {mode.name, mode.like} & {*rule.modes})
         need, *when = (_condition(tree, {**names, **limits}) for tree in trees)

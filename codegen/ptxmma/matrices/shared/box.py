@@ -23,8 +23,8 @@ from ptxmma.model.digit_map import Digit, DigitMap
 
 #: Bits that padded elements share.
 _UNIT = 128
-#: Arguments of a tensor map about which a store has rules of its own.
-_STORED = ("mode", "padded", "swizzle", "lower", "upper", "halo")
+#: The arguments of a copy, and those of its tensor map about which loads and stores have rules of their own.
+_OF_COPY = ("at", "offsets", "mode", "padded", "swizzle", "lower", "upper", "halo")
 #: The meaning of the numbers of each list.
 _COUNTED = {
     "strides": "one for each dimension but the innermost",
@@ -204,7 +204,7 @@ class BoxGeometry:
             "rank": rank, "bits": self._type.bits, "padded": int(self.padded), "float": int(self._type.float), "unit": self._unit,
             "swizzle": self._swizzle.value, "span": self._span, "fill": self._fill.value, "address": self.address,
             "channels": self.channels, "pixels": self.pixels, "limit": 1 << (CORNER_BITS // max(len(dims), 1) - 1),
-            "size": self._counted(), "destination": 0, "store": 0, "wide": int(bool(self._mode.wide)), "halo": self.halo,
+            "size": self._counted(), "destination": 0, "store": 0, "load": 0, "wide": int(bool(self._mode.wide)), "halo": self.halo,
             "largest_box": limits.largest_box, "padded_box": limits.padded_box, "alignment": limits.alignment,
         }  # fmt: skip
         pixels = {"shape": [self.shape[dim] for dim in dims], "lower": self.lower, "upper": self.upper}
@@ -433,7 +433,7 @@ class BoxGeometry:
             return
         dims = self.pixel_dimensions
         moved = _numbers("offsets", offsets or (0,) * len(dims), len(dims))
-        self._obey("at", "offsets", *(_STORED if store else ()), at=start, offsets=moved, store=int(store))
+        self._obey(*_OF_COPY, at=start, offsets=moved, store=int(store), load=int(not store))
         if not self.of_pixels:
             yield from self._box_lines(start)
             return
@@ -446,7 +446,7 @@ class BoxGeometry:
     def _gathered(self, start: tuple[int, ...], *, store: bool) -> Iterator[tuple[int, ...]]:
         """The first element of each of several rows that have a coordinate each."""
         for row in start[1:]:
-            self._obey("at", *(_STORED if store else ()), at=(start[0], row), store=int(store))
+            self._obey(*_OF_COPY, at=(start[0], row), store=int(store), load=int(not store))
             yield start[0], row
 
     def _of_copy(self, start: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

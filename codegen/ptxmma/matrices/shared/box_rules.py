@@ -28,6 +28,7 @@ NAMES = {
         "size",
         "destination",
         "store",
+        "load",
         "largest_box",
         "padded_box",
         "alignment",
