@@ -657,3 +657,8 @@ def test_completion_shows_few_words(catalog: Catalog) -> None:
             steps += 1
             begun = begun if begun == each.canonical else f"{begun}."
         assert steps < 16
+
+
+def test_an_instruction_without_operands_in_short() -> None:
+    short = CliRunner().invoke(main, ["show", "griddepcontrol.wait"])
+    assert (short.exit_code, "  ptxmma::griddepcontrol_wait();\n" in short.stdout) == (0, True)

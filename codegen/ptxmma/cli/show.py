@@ -102,7 +102,7 @@ def _on_target(instruction: Instruction, target: str) -> OnTarget:
 
 def _in_short(instruction: Instruction, answer: Shown) -> dict[str, Sequence[str]]:
     """The blocks that a user needs first: the first form, and in C++ the typed front of a product in tensor memory, else the function."""
-    said, first = answer["cplusplus"], {operand.name for operand in instruction.forms[0].operands}
+    said, first = answer["cplusplus"], {operand.name for form in instruction.forms[:1] for operand in form.operands}
     if said["front_header"] not in ("", said["header"]):
         said = {**said, "header": "", "functions": []} if answer["product"] else {**said, "front_header": "", "front": ""}
     product = answer["product"]
