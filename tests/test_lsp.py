@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import ptxmma
 from ptxmma.catalog.instructions import catalog
 from ptxmma.catalog.instructions.continuations import continuations
 
@@ -178,7 +179,7 @@ def test_completion_leads_to_instructions_of_the_target(client: Client) -> None:
     lines = f"{_HEAD}mma.sync.aligned.m16n8k16.row.col.f\n}}\n.version 8.7\n.target sm_120a\n.entry l()\n{{\nmma.sync.aligned."
     client.open("k.ptx", lines)
     offered = client.at("completion", "k.ptx", 7, 35)["items"]
-    assert [item["label"] for item in offered] == ["f16", "f32"]
+    assert [item["label"] for item in offered] == ["f32", "f16"]  # as the spec prefers
     assert offered[0]["textEdit"]["range"]["start"] == {"line": 7, "character": 34}
     assert "kind::mxf8f6f4" not in {item["label"] for item in client.at("completion", "k.ptx", 7, 17)["items"]}
     assert "m16n8k32" in {item["label"] for item in client.at("completion", "k.ptx", 13, 17)["items"]}
@@ -256,6 +257,28 @@ def test_fixes_are_actions(client: Client, tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []  # nothing is written
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", ""),  # sm_80 has no fp8: the nearest that it has
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b8", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("stmatrix.sync.aligned.m8n8.x4.shared.b16", None),  # sm_80 has none
+    ],
+)
+def test_the_nearest_instruction_of_the_target_is_an_action(client: Client, wrong: str, right: str | None) -> None:
+    client.open("k.ptx", f"{_HEAD}  {wrong} {_OPERANDS};\n}}\n")
+    client.findings(client.uri("k.ptx"))
+    actions = client.actions("k.ptx", 7)
+    if right is None:
+        assert actions == []
+        return
+    [edit] = actions[0]["edit"]["changes"][client.uri("k.ptx")]
+    assert actions[0]["title"] == f"Write {edit['newText']}, if that is meant"
+    assert (actions[0]["isPreferred"], edit["range"]["start"]["character"], edit["range"]["end"]["character"]) == (False, 2, 2 + len(wrong))
+    assert edit["newText"] == right or (right == "" and "sm_80" in ptxmma.instruction(edit["newText"]).accepted_by())
+
+
 def test_configuration_is_read_below_the_folder_alone(tmp_path: Path) -> None:
     (tmp_path / "ptxmma.toml").write_text('[check]\nignore = ["unknown-instruction"]\n', encoding="utf-8")
     folder = tmp_path / "opened"
@@ -318,6 +341,7 @@ def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tm
         refused = client.ask("textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}})
         assert "is not open" in refused["error"]["message"], uri
     assert client.ask("no/such/method", {})["error"]["code"] == -32601
+    client.send(b'{"jsonrpc": "2.0", "id": 98, "method": "no/such/method"}')
     assert "error" in client.ask("workspace/executeCommand", {"command": "rm", "arguments": ["-rf"]})
     for line, character in ((7, 10**6), (10**6, 0), (10**6, 10**6), (7, 2**31 - 1)):
         assert client.at("hover", "k.ptx", line, character) is None
@@ -328,8 +352,11 @@ def test_hostile_requests_get_an_error_and_the_server_goes_on(client: Client, tm
         client.write(header + b'\r\n\r\n{"jsonrpc": "2.0", "id": 99, "method": "shutdown"}')
     wrong = {"textDocument": {"uri": client.uri("k.ptx")}, "position": {"line": -1, "character": "x"}}
     assert client.ask("textDocument/hover", wrong)["error"]["code"] == -32602
+    assert [said["error"]["code"] for said in client.notified if said.get("id") == 98] == [-32601]  # without parameters
     log = client.log.read_text(encoding="utf-8")
     assert "file:///etc/passwd is not open" in log
+    assert "a message is not JSON: Expecting property name" in log
+    assert "a message is a JSON object with jsonrpc" in log
     assert "Traceback" not in log
     client.tell("textDocument/didChange", {"textDocument": {"uri": "file:///x", "version": 2}, "contentChanges": [{"text": ""}]})
     client.tell("textDocument/didClose", {"textDocument": {"uri": "file:///x"}})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -150,14 +152,14 @@ class Session:
 
         uri, wanted = request.text_document.uri, request.range
         document = self._document(uri)
-        actions = []
+        actions, mend = [], functools.partial(self._answers.fix, document, self._root(document))
         for finding in await self._findings(uri, document):
-            place, fix = self._range(document, finding.line, finding.column, finding.length), finding.fix
-            if fix is None or place.end < wanted.start or wanted.end < place.start:
+            place = self._range(document, finding.line, finding.column, finding.length)
+            if place.end < wanted.start or wanted.end < place.start:
                 continue
-            column = finding.column - 1
-            if document.lines[finding.line - 1][column : column + len(fix.old)] == fix.old:
-                edit = types.TextEdit(self._range(document, finding.line, finding.column, len(fix.old)), fix.new)
+            column, fix = await self._in_thread(functools.partial(mend, finding))
+            if fix is not None and document.lines[finding.line - 1][column - 1 :].startswith(fix.old):
+                edit = types.TextEdit(self._range(document, finding.line, column, len(fix.old)), fix.new)
                 actions.append(
                     types.CodeAction(
                         f"Write {fix.new}" if fix.safe else f"Write {fix.new}, if that is meant",
@@ -282,7 +284,7 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
       ptxmma lsp --target sm_90a
     """  # noqa: D301  # click's mark for lines that stay as they are
     from lsprotocol import types
-    from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
+    from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
     from pygls.lsp.server import LanguageServer
     from pygls.protocol import LanguageServerProtocol
 
@@ -296,7 +298,8 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
             error = record.exc_info[1] if record.exc_info else None
             if error is not None and record.module != "io_" and not isinstance(error, JsonRpcException | ValueError):
                 return super().format(record)  # module io_ has the errors of messages that cannot be read
-            lines = [record.getMessage(), *([str(error)] if error else [])]
+            what = "a message is not JSON" if isinstance(error, json.JSONDecodeError) else record.getMessage()
+            lines = [what, *([str(error)] if error else [])]
             return ": ".join(text.partition("\n")[0] for text in lines)
 
     handler = logging.StreamHandler()
@@ -308,12 +311,16 @@ def command(target: str | None, ptx: str | None, site: str) -> None:
         """The protocol, in which a request with wrong parameters, or before ``initialize``, gets an answer, too."""
 
         def handle_message(self, message: Any) -> None:
+            if not hasattr(message, "jsonrpc"):
+                raise JsonRpcInvalidRequest("a message is a JSON object with jsonrpc and a method or a result")
             if self._workspace is not None or getattr(message, "method", "") in (types.INITIALIZE, types.EXIT):
                 super().handle_message(message)
             elif hasattr(message, "id"):  # a notification before initialize is dropped
                 self._send_response(message.id, error=JsonRpcServerNotInitialized("initialize comes first").to_response_error())
 
         def structure_message(self, data: dict[str, Any]) -> Any:
+            if "jsonrpc" in data and "method" in data and self.get_message_type(data["method"]) is None:
+                data.setdefault("params", None)  # JSON-RPC lets a request leave them out
             try:
                 return super().structure_message(data)
             except JsonRpcException as error:

@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 from ptxmma.catalog.instructions import Instruction, OperandForm, catalog
 from ptxmma.catalog.instructions.continuations import continuations
+from ptxmma.catalog.instructions.explanation import closest
 from ptxmma.catalog.instructions.user_names import target_named
+from ptxmma.catalog.instructions.words import Match, preferred
 from ptxmma.catalog.names.links import page
 from ptxmma.check import Checker, Finding
 from ptxmma.check.configuration import Configuration, Selection, configuration, once
+from ptxmma.check.findings import Fix
 from ptxmma.check.legality import accepted
 from ptxmma.check.operand_faults import wanted
 from ptxmma.check.remarks import spelling_of
@@ -170,7 +173,21 @@ class Answers:
             return "", {}
         target, version = self._in_force(document, line, root)
         found = continuations(self._known, tokens, lambda instruction: accepted(instruction, target, version))
-        return begun, {token: instruction for token, instruction in found.items() if token.startswith(begun)}
+        fitting = {token: instruction for token, instruction in found.items() if token.startswith(begun)}
+        matches = [Match(instruction) for instruction in fitting.values()]
+        usual = {match.instruction for match in preferred(self._known.database.spec, matches)[0]} if matches else set()
+        return begun, dict(sorted(fitting.items(), key=lambda item: item[1] not in usual))
+
+    def fix(self, document: Document, root: Path | None, finding: Finding) -> tuple[int, Fix | None]:
+        """The fix of a finding with its column; for an opcode that the target does not have, the nearest that it has."""
+        if finding.fix is not None or finding.rule not in ("unknown-instruction", "target"):
+            return finding.column, finding.fix
+        opcode, target, version = finding.instruction, *self._in_force(document, finding.line, root)
+        tokens = opcode.split(".")
+        named = self._known.all(lambda entry: entry.syntax.split(".")[0] == tokens[0])
+        near = next(iter(closest((each for each in named if accepted(each, target, version)), tokens, 1)), None)
+        start = document.lines[finding.line - 1].rfind(opcode, 0, finding.column - 1 + len(opcode))
+        return start + 1, Fix(opcode, near.canonical, safe=False) if near and start >= 0 else None
 
     def signature(self, document: Document, line: int, column: int) -> Signature | None:
         """The operands of the instruction among whose operands a place is."""
