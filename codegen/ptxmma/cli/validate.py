@@ -15,7 +15,7 @@ from ptxmma.cli.options import read, spec_options
 def command(spec: Path, overlay: Path | None) -> None:
     """Check the spec and list every problem.
 
-    Also lists what is unproven, or was proven before a fact changed; that is not an error.
+    Also lists what is unproven, or was proven before a fact changed; that is not an error.  Needs the extra generate.
 
     \b
     Example:
