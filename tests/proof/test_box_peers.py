@@ -25,7 +25,7 @@ def test_maps_and_places_that_differ_are_found(catalog: Catalog, monkeypatch: py
     theirs[taken[1]] = f"9999 0;{theirs[taken[1]].partition(';')[2]}"
     theirs[taken[2]] = "unknown"
 
-    def answers(*asked: object) -> Sequence[str]:
+    def answers(*_: object) -> Sequence[str]:
         return theirs
 
     monkeypatch.setattr(tirx_program, "answers", answers)
