@@ -98,7 +98,7 @@ def test_a_ring_that_a_cluster_fills(compiler: Nvcc, root: Path, tmp_path: Path)
     alone, part = "ptxmma::load_tile<A>(shared.stages[ring.stage], map, row, step * int(A::k), full);", "ptxmma::load_tile_part<A, 2>"
     source = _MAP + _example(root, "stage_ring.cuh") + _RING
     for old, new in [
-        (alone, f"{part}(shared.stages[ring.stage], map, row, step * int(A::k), full, blockIdx.x % 2);"),
+        (alone, f"{part}(shared.stages[ring.stage], map, row, step * int(A::k), full, ptxmma::cluster_rank());"),
         ("shared.barriers.wait_empty(ring);", "shared.barriers.wait_empty_in_cluster(ring);"),
         ("shared.barriers.release(ring);", "for (uint64_t* there : empty) ptxmma::stage_barriers<4>::release_in_cluster(there, ring);"),
         ("shared.barriers.init(1, 128);", "shared.barriers.init(1, 2 * 128), ptxmma::fence_mbarrier_init();"),

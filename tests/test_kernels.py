@@ -145,6 +145,9 @@ def test_the_machine_code_of_a_tcgen05_kernel(nvcc: str, root: Path, target: str
     registers = set(re.findall(r"Used (\d+) registers", said))
     assert all(f"{count} registers" in page for count in registers)
     codes = _code(built, "gemm_sm100::kernel")
+    shown = re.findall(r"^   (U[A-Z\d.]+) .*UR", page, re.MULTILINE)  # of bf16; other toolkits may take other registers
+    assert shown[-1] == "UTCBAR.2CTA.MULTICAST"
+    assert any(" ".join(shown) in " ".join(re.findall(r"\*/ +([A-Z][\w.]*) ", code)) for code in codes.values())
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(codes) == len(_TCGEN05)
     for arguments, code in codes.items():
         counted = _counted(code)

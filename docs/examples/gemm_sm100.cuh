@@ -104,20 +104,12 @@ struct Gemm {
     for (int stage = 0; stage < Operands::stages; ++stage, ring.next()) shared.barriers.wait_empty(ring);
   }
 
-  // Waits for threads of both blocks.
-  static __device__ __forceinline__ void wait_drained(uint64_t* drained, uint32_t parity) {
-    uint32_t complete;
-    do {
-      ptxmma::mbarrier_try_wait_parity_acquire_cluster_shared(complete, drained, parity);
-    } while (!complete);
-  }
-
   __device__ __forceinline__ void multiply(ptxmma::tensor_address memory) const {
     stage_ring<Operands::stages> ring;
     stage_ring<2> accumulator;
     stage_ring<independent<Operands>> room;
     for (int tile = pair; tile < tiles; tile += pairs, accumulator.next(), room.next()) {
-      wait_drained(&shared.drained[room.stage], room.parity ^ 1);  // at once for the first tiles
+      ptxmma::mbarrier_wait_in_cluster(&shared.drained[room.stage], room.parity ^ 1);  // at once for the first tiles
       ptxmma::tcgen05_fence_after_thread_sync();
       for (int step = 0; step < steps; ++step, ring.next()) {
         shared.barriers.wait_full(ring);

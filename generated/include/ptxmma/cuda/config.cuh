@@ -1165,164 +1165,164 @@ struct options {
 template <class... Parts>
 struct ldmatrix {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no ldmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16> shape<8, 16> shape<8, 8>; b16 b8 b8x16 s8; b4x16_p64 b6x16_p32 s4 x1 x2 x4; shared shared_cta trans x1 x2 x4; shared shared_cta trans; shared shared_cta");
+                "ptxmma: no ldmatrix has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16> shape<8, 16> shape<8, 8>; b16 b8 b8x16 s8; b4x16_p64 b6x16_p32 s4 x1 x2 x4; shared shared_cta trans x1 x2 x4; shared shared_cta trans; shared shared_cta");
 };
 template <class... Parts>
 struct stmatrix {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no stmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 8> shape<8, 8>; b16 b8; x1 x2 x4; shared shared_cta trans; shared shared_cta");
+                "ptxmma: no stmatrix has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 8> shape<8, 8>; b16 b8; x1 x2 x4; shared shared_cta trans; shared shared_cta");
 };
 template <class... Parts>
 struct movmatrix {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no movmatrix has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<8, 8>; b16");
+                "ptxmma: no movmatrix has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<8, 8>; b16");
 };
 template <class... Parts>
 struct mma {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no mma has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 256> shape<16, 8, 32> shape<16, 8, 4> shape<16, 8, 64> shape<16, 8, 8> shape<8, 8, 128> shape<8, 8, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; and_ col kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 rm rn row rp rz satfinite ue4m3 ue8m0 xor_; col kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 row; scale_vec_1x scale_vec_2x scale_vec_4x");
+                "ptxmma: no mma has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 256> shape<16, 8, 32> shape<16, 8, 4> shape<16, 8, 64> shape<16, 8, 8> shape<8, 8, 128> shape<8, 8, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; b1 bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; and_ col kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 rm rn row rp rz satfinite ue4m3 ue8m0 xor_; col kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 row; scale_vec_1x scale_vec_2x scale_vec_4x");
 };
 template <class... Parts>
 struct mma_sp {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no mma_sp has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; satfinite");
+                "ptxmma: no mma_sp has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; satfinite");
 };
 template <class... Parts>
 struct mma_sp_ordered_metadata {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 satfinite ue4m3 ue8m0; kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4; scale_vec_1x scale_vec_2x scale_vec_4x");
+                "ptxmma: no mma_sp_ordered_metadata has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 8, 128> shape<16, 8, 16> shape<16, 8, 32> shape<16, 8, 64> shape<16, 8, 8>; f16 f32 s32; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; bf16 e2m1 e2m3 e3m2 e4m3 e5m2 f16 s4 s8 tf32 u4 u8; f16 f32 s32; kind_f16 kind_f8f6f4 kind_i8 kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4 kind_tf32 kind_ti16 satfinite ue4m3 ue8m0; kind_mxf4 kind_mxf4nvf4 kind_mxf8f6f4; scale_vec_1x scale_vec_2x scale_vec_4x");
 };
 template <class... Parts>
 struct tcgen05_ld {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no tcgen05_ld has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
+                "ptxmma: no tcgen05_ld has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
 };
 template <class... Parts>
 struct tcgen05_ld_red {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no tcgen05_ld_red has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 32, columns> shape<32, 32, columns>; f32 s32 u32; max_ min_; abs_ nan_; nan_");
+                "ptxmma: no tcgen05_ld_red has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 32, columns> shape<32, 32, columns>; f32 s32 u32; max_ min_; abs_ nan_; nan_");
 };
 template <class... Parts>
 struct tcgen05_ld_spcompress {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no tcgen05_ld_spcompress has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_");
+                "ptxmma: no tcgen05_ld_spcompress has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_");
 };
 template <class... Parts>
 struct tcgen05_ld_red_spcompress {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no tcgen05_ld_red_spcompress has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_ nan_; nan_");
+                "ptxmma: no tcgen05_ld_red_spcompress has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<32, 32, columns>; f32; max_ min_; abs_ nan_; nan_");
 };
 template <class... Parts>
 struct tcgen05_st {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no tcgen05_st has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
+                "ptxmma: no tcgen05_st has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 128, columns> shape<16, 256, columns> shape<16, 32, columns> shape<16, 64, columns> shape<32, 32, columns>; b16 b32");
 };
 template <class... Parts>
 struct wgmma {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wgmma has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<64, columns, 16> shape<64, columns, 256> shape<64, columns, 32> shape<64, columns, 8> shape<64, columns>; f16 f32 s32; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; and_ satfinite");
+                "ptxmma: no wgmma has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<64, columns, 16> shape<64, columns, 256> shape<64, columns, 32> shape<64, columns, 8> shape<64, columns>; f16 f32 s32; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; b1 bf16 e4m3 e5m2 f16 s8 tf32 u8; and_ satfinite");
 };
 template <class... Parts>
 struct wgmma_sp {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<64, columns, 16> shape<64, columns, 32> shape<64, columns, 64> shape<64, columns>; f16 f32 s32; bf16 e4m3 e5m2 f16 s8 tf32 u8; bf16 e4m3 e5m2 f16 s8 tf32 u8; satfinite");
+                "ptxmma: no wgmma_sp has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<64, columns, 16> shape<64, columns, 32> shape<64, columns, 64> shape<64, columns>; f16 f32 s32; bf16 e4m3 e5m2 f16 s8 tf32 u8; bf16 e4m3 e5m2 f16 s8 tf32 u8; satfinite");
 };
 template <class... Parts>
 struct wmma_load_a_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_a_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
+                "ptxmma: no wmma_load_a_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_a_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_a_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
+                "ptxmma: no wmma_load_a_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_b_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_b_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
+                "ptxmma: no wmma_load_b_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; bf16 f16 f64 s8 tf32 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_b_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_b_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
+                "ptxmma: no wmma_load_b_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; b1 bf16 f16 f64 s4 s8 tf32 u4 u8; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_c_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_c_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
+                "ptxmma: no wmma_load_c_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_load_c_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_load_c_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
+                "ptxmma: no wmma_load_c_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_store_d_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_store_d_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
+                "ptxmma: no wmma_store_d_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_store_d_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_store_d_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
+                "ptxmma: no wmma_store_d_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 128> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; global shared shared_cta");
 };
 template <class... Parts>
 struct wmma_mma_row_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_row_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
+                "ptxmma: no wmma_mma_row_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_row_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s4 s8 tf32 u4 u8; bf16 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
+                "ptxmma: no wmma_mma_row_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 32> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s4 s8 tf32 u4 u8; bf16 f16 f64 s4 s8 tf32 u4 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_col_row {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_col_row has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
+                "ptxmma: no wmma_mma_col_row has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_col_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_col_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
+                "ptxmma: no wmma_mma_col_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<16, 16, 16> shape<16, 16, 8> shape<32, 8, 16> shape<8, 32, 16> shape<8, 8, 4>; f16 f32 f64 s32; bf16 f16 f64 s8 tf32 u8; bf16 f16 f64 s8 tf32 u8; f16 f32 f64 s32; rm rn rp rz satfinite");
 };
 template <class... Parts>
 struct wmma_mma_xor_row_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_xor_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
+                "ptxmma: no wmma_mma_xor_row_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
 };
 template <class... Parts>
 struct wmma_mma_and_row_col {
   static_assert(detail::never<Parts...>::value, 
-                "ptxmma: no wmma_mma_and_row_col has this shape, these types and qualifiers in this order, or its header is not included; "
-                "legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
+                "ptxmma: no wmma_mma_and_row_col has this shape, these types and qualifiers in this order, or its header is not included: "
+                "`ptxmma show` of the instruction prints the type and the header; legal, place by place: shape<8, 8, 128>; s32; b1; b1; s32");
 };
 
 // A thread's part of a matrix.  `type` is what functions take; row, col ... come from its layout.

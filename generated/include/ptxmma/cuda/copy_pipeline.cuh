@@ -66,7 +66,7 @@ __device__ __forceinline__ void cp_async_if(bool wanted, shared_destination to, 
 // from 0 on.
 template <uint32_t Stages, uint32_t Step = 1>
 struct copy_pipeline {
-  static_assert(Stages >= 2, "ptxmma: one stage is filled while another is read");
+  static_assert(Stages >= 2, "ptxmma: a pipeline has 2 stages or more: one is filled while another is read");
   static constexpr uint32_t stages = Stages, ahead = Stages - 1;
 
   uint32_t first, filling, reading;

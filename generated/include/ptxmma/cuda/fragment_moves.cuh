@@ -304,7 +304,7 @@ template <class Fragment, class Tile, uint32_t Moved>
 struct checked_move {
   using Layout = typename Fragment::layout;
   static constexpr uint32_t bits = ptxmma_describe_type(Tile::type).bits;
-  static_assert(Moved <= Fragment::elements, "ptxmma: the registers hold elements of the tile's type, no more than the fragment has");
+  static_assert(Moved <= Fragment::elements, "ptxmma: these are more registers than the fragment has; they hold elements of the tile's type");
   static_assert(Layout::result || bits == Layout::bits, "ptxmma: fragment and tile have elements of one width");
   static_assert(Layout::result || takes(type_of<typename Fragment::element_type>::value, Tile::type),
                 "ptxmma: fragment and tile have elements of one type, or the tile has f32 for tf32, or bits such as b16");

@@ -258,7 +258,7 @@ namespace detail {
 template <class Hint, class Tag>
 struct is_hint {
   static constexpr bool value = given<Hint, typename Tag::hint>::value;
-  using needs = Hint;
+  using needs = typename Tag::hint;
 };
 template <class Hint>
 struct is_hint<Hint, no_hint> {

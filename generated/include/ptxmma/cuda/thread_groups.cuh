@@ -29,6 +29,13 @@ __device__ __forceinline__ void named_barrier_arrive(uint32_t barrier, uint32_t 
   asm volatile("barrier.arrive.aligned %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
+// The rank of the thread's block in its cluster.
+__device__ __forceinline__ uint32_t cluster_rank() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
 // All threads of the cluster wait for each other.  A block that others write to, or whose barriers they arrive at, calls this before it ends.
 template <class Use = void>
 __device__ __forceinline__ void cluster_sync() {
