@@ -96,8 +96,15 @@ def accepted_by(spec: Spec, variant: Variant, cuda: str = "", more: Sequence[Req
         cuda: the release of the assembler, e.g. ``"11.7"``; without it all rules count.
         more: the requirements of its hints and operands.
     """
-    sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
-    return targets_of(spec).first_versions(sets, floor(variant, cuda, more))
+    if cuda or more or variant.chosen:
+        sets = (*_target_sets(variant, cuda), *(rule.targets for rule in more if rule.targets))
+        return targets_of(spec).first_versions(sets, floor(variant, cuda, more))
+    # Thousands of variants meet the same rules, which the spec has as the same tuples.
+    known: dict[tuple[int, int], Mapping[str, Version]] = spec.memo.setdefault("accepted", {})
+    key = id(variant.requires), id(variant.observed)
+    if key not in known:
+        known[key] = targets_of(spec).first_versions(_target_sets(variant), floor(variant))
+    return known[key]
 
 
 def _target_sets(variant: Variant, cuda: str = "") -> tuple[tuple[str, ...], ...]:

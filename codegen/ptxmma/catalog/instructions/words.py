@@ -84,12 +84,12 @@ def matching(catalog: Catalog, text: str) -> list[Match]:
 
 def vocabulary(spec: Spec) -> frozenset[str]:
     """The words of PTX that some instruction has."""
-    return frozenset().union(*(_vocabulary(spec, entry) for entry in spec.instructions))
+    return frozenset().union(*(entry_vocabulary(spec, entry) for entry in spec.instructions))
 
 
 def has_all(spec: Spec, words: Set[str]) -> bool:
     """Return whether some instruction has all of some words, with any of its hints."""
-    entries = (entry for entry in spec.instructions if words <= _vocabulary(spec, entry))
+    entries = (entry for entry in spec.instructions if words <= entry_vocabulary(spec, entry))
     return any(words <= own for entry in entries for own in _by_variant(spec, entry))
 
 
@@ -212,7 +212,7 @@ def _having(catalog: Catalog, words: Words, *, begun: bool) -> Iterator[tuple[In
         sized = "mnk" if entry.operation == resolution.OPERATION else entry.extent_names
         if word in _stated(entry) or (sizes(word) and {*sizes(word)} <= {*sized}):
             return True
-        known = _stated(entry) if sizes(word) else _vocabulary(spec, entry)
+        known = _stated(entry) if sizes(word) else entry_vocabulary(spec, entry)
         return word in known or (begun and any(text.startswith(word) for text in known))
 
     for instruction in catalog.all(lambda entry: all(has(entry, word) for word in shapes_first)):
@@ -230,7 +230,7 @@ def _stated(entry: InstructionSet) -> frozenset[str]:
     return stated
 
 
-def _vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
+def entry_vocabulary(spec: Spec, entry: InstructionSet) -> frozenset[str]:
     """The words that some variant of an instruction has: the stated ones and the types of its matrices."""
     if "words" not in entry.memo:
         tokens = set[str]()

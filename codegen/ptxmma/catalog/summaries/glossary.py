@@ -111,13 +111,13 @@ def _type(catalog: Catalog, plain: str) -> Explanation | None:
 
 def _families(catalog: Catalog, element: str) -> list[str]:
     """The families with operands of a type, each after the targets that it needs: ``"sm_89+: mma mma.sp"``."""
-    accepted: dict[str, set[str]] = {}
-    for each in catalog.all():
+    spec, accepted = catalog.database.spec, dict[str, set[str]]()
+    for each in catalog.all(lambda entry: element in words.entry_vocabulary(spec, entry)):
         if element in each.qualifiers.values() or element in words.types(each, *words.MATRICES):
             accepted.setdefault(each.family, set()).update(each.accepted_by())
     targets: dict[str, list[str]] = {}
     for family, names in accepted.items():
-        targets.setdefault(" ".join(least_targets(catalog.database.spec, names)), []).append(family)
+        targets.setdefault(" ".join(least_targets(spec, names)), []).append(family)
     return [f"{needed}: {' '.join(families)}" for needed, families in targets.items()]
 
 
