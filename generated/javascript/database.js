@@ -280,7 +280,30 @@ export const database = {
   ["p","address","addresses"]
  ],
  "preferences": {
-  "fact": ["sparse","chosen","opcode","documented","shape","atype","dtype","type","ctype","depth","alayout","layout","blayout","rounding","space","dst","load_mode","multicast","cta_group","modifiers","types"],
+  "fact": [
+   "sparse",
+   "chosen",
+   "opcode",
+   "documented",
+   "shape",
+   "atype",
+   "dtype",
+   "type",
+   "ctype",
+   "block_scale",
+   "types",
+   "depth",
+   "alayout",
+   "layout",
+   "blayout",
+   "rounding",
+   "space",
+   "dst",
+   "load_mode",
+   "multicast",
+   "cta_group",
+   "modifiers"
+  ],
   "text": [
    "dense before sparse",
    "a stated shape first",
@@ -291,6 +314,8 @@ export const database = {
    "f32 accumulators first",
    "f32 and f16 before other types",
    "f32 accumulators first",
+   "without block scaling first",
+   "A and B of one type first",
    "the deepest shape first",
    "row-major A first",
    "row-major first",
@@ -301,8 +326,7 @@ export const database = {
    "the plain mode first",
    "the plain multicast first",
    "one CTA before two",
-   "unmarked before marked",
-   "A and B of one type first"
+   "unmarked before marked"
   ],
   "among": [
    null,
@@ -314,6 +338,8 @@ export const database = {
    ["name","shape","atype","btype"],
    ["name","shape"],
    ["name","shape","atype","btype"],
+   ["name"],
+   ["name","shape"],
    ["name","atype","btype"],
    ["name","shape","atype","btype"],
    ["name","shape","type"],
@@ -324,8 +350,7 @@ export const database = {
    ["name"],
    ["name"],
    ["name"],
-   ["name","shape","atype","btype"],
-   ["name","shape"]
+   ["name","shape","atype","btype"]
   ],
   "first": [
    ["no"],
@@ -337,6 +362,8 @@ export const database = {
    ["f32"],
    ["f32","f16"],
    ["f32"],
+   [""],
+   null,
    null,
    ["row"],
    ["row"],

@@ -136,7 +136,7 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
         if not matches:
             continue
         listed = " ".join(left_out)
-        if unknown and is_target(spec, listed) and not listed.isdigit():
+        if unknown and is_target(spec, listed) and not _is_small(listed):
             target = target_named(spec, listed)
             if accepted := [match for match in matches if match.instruction.accepted_by(target)]:
                 return accepted
@@ -147,10 +147,15 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
             reason = f"{target} accepts no instruction with {said}; accepted by {' '.join(others)}"
             reason += _instead(known, matches, target)
         else:
-            wrong = [word for word in left_out if not is_target(spec, word) or word.isdigit()] or left_out
+            wrong = [word for word in left_out if not is_target(spec, word) or _is_small(word)] or left_out
             reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(wrong)}"
         raise UnknownInstruction(text, reason, _usual(spec, matches))
     return []
+
+
+def _is_small(word: str) -> bool:
+    """Return whether a word is a number that may count something: ``setmaxnreg 90``; of four digits it is a GPU's: ``5090``."""
+    return word.isdigit() and len(word) < len("5090")
 
 
 def _instead(known: Catalog, matches: Sequence[words.Match], target: str) -> str:

@@ -61,7 +61,7 @@ def answered(arguments: Sequence[str]) -> list[str]:
     if asked:
         return [*asked, *options]
     if _is_about_instructions(text):
-        return ["show", *arguments]
+        return ["show", *(said or text.split()), *options]
     return ["explain", *arguments] if _is_rule(text) else []
 
 
@@ -249,6 +249,8 @@ def _rest(question: Question, left: Sequence[str]) -> list[str] | None:
         return [text] if re.fullmatch("0x[0-9a-fA-F]+", text) else None
     if question.takes == "instruction":
         return [*left] if left and _is_about_instructions(text) else None
+    if question.takes == "target":
+        return [text] if is_target(catalog_of(None).database.spec, text) else None
     if question.takes == "product":
         return _descriptor(text)
     return None if left else []

@@ -50,8 +50,8 @@ class Question(Entry, frozen=True, kw_only=True):
     ] = {}
     needs: Annotated[tuple[Identifier, ...], Meta(description="options without which it is another question")] = ()  # ("box", "type")
     takes: Annotated[
-        Literal["", "instruction", "product", "bits"],
-        Meta(description="what the other words are: nothing, an instruction, the fields of a product's descriptor, the bits of one"),
+        Literal["", "instruction", "target", "product", "bits"],
+        Meta(description="what the other words are: nothing, an instruction, a target, the fields of a product's descriptor, the bits of one"),
     ] = ""
     source: Source
 

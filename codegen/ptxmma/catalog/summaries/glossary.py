@@ -51,10 +51,10 @@ def explanation(catalog: Catalog, text: str) -> Explanation | None:
 
 
 def _topic(catalog: Catalog, plain: str) -> Explanation | None:
-    """A topic of the spec, with or without namespaces before it: ``cute::Copy_Atom``, ``GMMA::Major::K``."""
+    """A topic of the spec, its words in any order, with or without namespaces before it: ``cute::Copy_Atom``, ``GMMA::Major::K``."""
     parts = plain.replace("_", " ").replace("-", " ").split("::")
-    names = {" ".join(parts[first:]) for first in range(len(parts))}
-    found = (topic for topic in catalog.database.spec.topics if names & {*topic.names})
+    names = {frozenset(" ".join(parts[first:]).split()) for first in range(len(parts))}
+    found = (topic for topic in catalog.database.spec.topics if names & {frozenset(name.split()) for name in topic.names})
     return next((Explanation(topic.names[0], topic.text, _space(catalog, topic.names[0]), topic.commands) for topic in found), None)
 
 
