@@ -253,7 +253,7 @@ export const database = {
   ["vec16_ue4m3","kind::mxf4nvf4 scale_vec::4X ue4m3","kind::mxf4nvf4 scale_vec::4X"],
   ["cublaslt_matmul_matrix_scale",""],
   [
-   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa hold supported tensor_core tensor_cores instead than difference between compare per there an",
+   "in of on the which what where how is are for with does do holds have has runs supports needs driver support need to many version versions chip chips gpus can available first instruction instructions who owns isa hold supported tensor_core tensor_cores instead than difference between compare per there an take takes contain contains",
    ""
   ],
   ["128x4","tcgen05 cp 32x128b warpx4"],

@@ -151,6 +151,7 @@ def _place(spec: Spec, said: Sequence[str], *, alone: bool) -> list[str]:
             rest, operand = without, letter
     if not (place or operand):
         return []
+    rest = [word for at, word in enumerate(rest) if word != "and" or not _axis(spec, rest[at - 1])]  # lane and register
     rest = [word for word in rest if not _axis(spec, word) or word.lower() in words.vocabulary(spec)]
     if not (place or rest):
         return []

@@ -43,13 +43,14 @@ def command(name: str, as_json: bool, database: str | None) -> None:
 
     known = catalog_of(database)
     spec = known.database.spec
-    if compared := [named_target(spec, each) or "" for each in compared_targets(spec, name)]:
-        _compared(comparison(known, *compared), as_json=as_json)
-        return
-    target = named_target(spec, name or None)
-    if target is None:
+    targets = dict.fromkeys(target for each in compared_targets(spec, name) or [name] if (target := named_target(spec, each or None)))
+    if not targets:
         _listed(spec, as_json=as_json)
         return
+    if len(targets) > 1:
+        _compared(comparison(known, *targets), as_json=as_json)
+        return
+    (target,) = targets
     answer = summary(known, target)
     if as_json:
         emit(answer)

@@ -51,7 +51,7 @@ class Question(Entry, frozen=True, kw_only=True):
     needs: Annotated[tuple[Identifier, ...], Meta(description="options without which it is another question")] = ()  # ("box", "type")
     takes: Annotated[
         Literal["", "instruction", "target", "product", "bits"],
-        Meta(description="what the other words are: nothing, an instruction, a target, the fields of a product's descriptor, the bits of one"),
+        Meta(description="the other words: nothing, an instruction, a target, the fields of a product's descriptor, the bits of one"),
     ] = ""
     source: Source
 

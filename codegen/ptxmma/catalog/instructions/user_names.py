@@ -79,14 +79,17 @@ def _meant(spec: Spec, text: str) -> dict[str, list[str]]:
     words = _words(text) - {"nvidia", "gpu"}
     if not words:
         return {}
-    every = [(gpu, name, _words(name)) for gpu in spec.gpus for name in gpu.names]
-    whole = [(gpu.target, name) for gpu, name, own in every if own == words]
-    parts = [(gpu.target, name) for gpu, name, own in every if words < own]
-    longer = [(gpu.target, name) for gpu, name, own in every if own < words and all(map(_IDLE.fullmatch, words - own))]
-    family = [(gpu.target, name) for gpu, name, _ in every if words == _words(gpu.architecture)]
+    # The name of an architecture beside a product's says nothing more.
+    every = [
+        (gpu, name, own, words - (_words(gpu.architecture) - own)) for gpu in spec.gpus for name in gpu.names for own in [_words(name)]
+    ]
+    whole = [(gpu.target, name) for gpu, name, own, said in every if own == said]
+    parts = [(gpu.target, name) for gpu, name, own, said in every if said and said < own]
+    longer = [(gpu.target, name) for gpu, name, own, said in every if own < said and all(map(_IDLE.fullmatch, said - own))]
+    family = [(gpu.target, name) for gpu, name, *_ in every if words == _words(gpu.architecture)]
     run = "".join(word for word in re.split(r"[\s_-]+", text) if word in words)
-    joined = [(gpu.target, name) for gpu, name, _ in every if run in _runs(name)]
-    begun = [(gpu.target, name) for gpu, name, _ in every if run.startswith(_joined(name)) and _IDLE.fullmatch(run[len(_joined(name)) :])]
+    joined = [(gpu.target, name) for gpu, name, *_ in every if run in _runs(name)]
+    begun = [(gpu.target, name) for gpu, name, *_ in every if run.startswith(_joined(name)) and _IDLE.fullmatch(run[len(_joined(name)) :])]
     return _grouped(whole or family or parts or longer or joined or begun)
 
 
