@@ -118,8 +118,9 @@ def _said(spec: Spec, text: str) -> list[str]:
     text = re.sub(rf"\b({axes}) ?[=:] ?(?=\d)", r"\1 ", text, flags=re.IGNORECASE)
     text = re.sub(r"\b([mnk]) ?= ?(?=\d)", r"\1", text, flags=re.IGNORECASE)
     telling = {word for question in spec.questions for phrase in (*question.names, *question.beside) for word in phrase.split()}
-    every = (word.strip(",?!()") for word in text.split())
-    return [word for word in every if word and (word.lower() in telling or not _is_idle(spec, word))]
+    every = [word.strip(",?!()") for word in text.split()]
+    articles = {at for at, word in enumerate(every[:-1]) if word == "a" and is_target(spec, every[at + 1])}  # of a GPU, no operand
+    return [word for at, word in enumerate(every) if word and at not in articles and (word.lower() in telling or not _is_idle(spec, word))]
 
 
 def _indexed(numbers: str) -> str:
