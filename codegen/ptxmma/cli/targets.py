@@ -67,7 +67,7 @@ def command(name: str, as_json: bool, database: str | None) -> None:
 
 
 def _compared(answer: TargetComparison, *, as_json: bool) -> None:
-    """What only one of two targets has, and the facts of both."""
+    """The facts of two targets, and the instructions that only one of them has."""
     if as_json:
         emit(answer)
         return

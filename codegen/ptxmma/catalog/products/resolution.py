@@ -160,7 +160,7 @@ def completed(
 
 
 def placement(spec: Spec, product: Product, kind: str, matrix: str) -> object:
-    """Everything that says where an operand of a kind lies in a product, which may be compared with that of another."""
+    """Everything that says where an operand of a kind lies in a product, to compare with another product."""
     placed = places(spec, product, kind, matrix)
     if placed is None:
         return product.chosen

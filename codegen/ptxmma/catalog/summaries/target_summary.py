@@ -134,7 +134,7 @@ def _lacked(catalog: Catalog, accepted: Set[str]) -> list[LackedFamily]:
 
 
 def _works(entry: InstructionSet) -> list[tuple[str, bool]]:
-    """What an instruction does that others do in other ways, and whether to a sparse matrix: it multiplies, or copies asynchronously."""
+    """Work that others do in other ways, and whether it is on a sparse matrix: to multiply, or to copy asynchronously."""
     works = ["multiply"] * _multiplies(entry) + ["copy"] * (entry.asynchronous and entry.operation.startswith("copy"))
     return [(work, entry.sparse) for work in works]
 

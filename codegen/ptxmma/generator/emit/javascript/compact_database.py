@@ -44,7 +44,7 @@ _LONGEST_LINE = 200
 #: Colours of threads: so many differ.
 _COLOURS = 32
 #: The orders of the tables, and of the columns of instructions, in which the page compresses best, found by trying.
-#: The first column is that of all instructions.
+#: Every instruction has a name, so that this column comes first.
 _ORDER = (
     "aliases peers calls operand_types version maps accepted axes lists gpus operands targets colours layouts instructions roles types "
     "registers sections cases products parameters places headers patterns names tensor scopes words values containers parts descriptors "
