@@ -23,7 +23,7 @@ from ptxmma.model.digit_map import Digit, DigitMap
 
 #: Bits that padded elements share.
 _UNIT = 128
-#: The arguments of a copy, and those of its tensor map about which loads and stores have rules of their own.
+#: The arguments of a copy, and arguments of its tensor map for which loads and stores have rules of their own.
 _OF_COPY = ("at", "offsets", "mode", "padded", "swizzle", "lower", "upper", "halo")
 #: The meaning of the numbers of each list.
 _COUNTED = {

@@ -24,7 +24,7 @@ export class DescriptorPart {
     this.fields = h("div", { class: "fields" });
     this.doubts = h("ul", { class: "doubts", "aria-label": "Suspicions" });
     this.steps = h("div", { class: "steps" });
-    /** What the bits of a link say. */
+    /** The meaning of the bits of a link. */
     this.headline = "";
     this.element = h("div", {}, h("h2", {}, "Descriptor"), h("div", { class: "row" }, this.input, copyButton("Copy", () => this.input.value)), this.error, this.strip, this.fields, this.doubts, this.steps);
   }

@@ -1,4 +1,4 @@
-/** What the views of the page share. */
+/** The common parts of the page's views. */
 
 import { h } from "./dom.js";
 
