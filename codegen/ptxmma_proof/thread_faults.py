@@ -13,7 +13,7 @@ _ALIGNED = re.compile(rb"\b(?:wgmma|tcgen05|setmaxnreg)\.[\w.:]*aligned[\w.:]*[^
 _PAIRED = re.compile(rb"\btcgen05\.alloc\.cta_group::2[^;]*;")
 _ELECT = re.compile(rb"elect\.sync\s+([\w$%]+)\|(%?\w+)[^;]*;")
 _NUMBER = re.compile(rb"(setmaxnreg\.(?:inc|dec)[\w.]*\s+)(\d+)")
-_THREADS = re.compile(rb"\.(?:req|max)ntid\s+(\d+)")
+_THREADS, _EXACTLY = (re.compile(rb"\.(?:" + word + rb")ntid\s+(\d+)") for word in (rb"req|max", rb"req"))
 _ROW = re.compile(rb"ldmatrix[^;]*\[\s*(%\w+)")
 _MASK = re.compile(rb"(multicast::cluster[^;]*\]\s*,\s*)[%\w]+(?=\s*[,;])")
 _PARAMETER = re.compile(rb"\.param\s[^,()]*?([\w$]+)\s*(?:\[\d+\]\s*)?[,)]")
@@ -29,7 +29,7 @@ _GROUP_WAIT, _TOLD = (
     b"cp.async.bulk.wait_group.read %b; fence.acq_rel.gpu;",
 )
 _RANKS = re.compile(rb"%(?:cluster_ctarank|(?:cluster_)?ctaid\.x)")
-_MET = re.compile(rb"(?:@\S+\s+)?\b(?:bar(?!\.warp)|barrier|mbarrier\.arrive)\.[^;]*;")
+_MET = re.compile(rb"(?:@\S+\s+)?\b(?:bar(?!\.warp)|barrier)\.[^;]*;")
 _PRODUCT, _COMMIT = re.compile(rb"tcgen05\.mma[^;]*;"), re.compile(rb"(?:@\S+\s+)?tcgen05\.commit[^;]*;")
 _END = re.compile(rb"\Z")
 _BARRIER = re.compile(rb"\b(?:bar\.sync|barrier\.sync|barrier\.cta\.sync)[^;]*;")
@@ -43,7 +43,6 @@ _PUBLISH, _ACQUIRE = (
 _COPIED = re.compile(rb"cp\.async\.wait_(?:group|all)[^;]*;")
 _BULK = rb"(?:@\S+\s+)?cp\.async\.bulk\."
 _PRODUCTS = re.compile(rb"\{\s*\.reg[^{}]*tcgen05\.mma[^;{}]*(?:\{[^{}]*\}[^;{}]*)?;\s*\}|(?:@\S+\s+)?tcgen05\.mma[^;]*;")
-_LABEL = re.compile(rb"\n\$?\w+:")
 #: Bytes before an instruction in which its predicate is, and after a commit in which a branch past it goes on.
 _NEAR = 60
 
@@ -161,9 +160,14 @@ def _without_first_meeting(text: bytes) -> bytes | None:
 
 
 def _smaller_barriers(text: bytes) -> bytes | None:
-    """The barriers of the thread block before the first wait for an mbarrier wait for 64 threads."""
-    wait = _WAIT.search(text) if b"mbarrier.init" in text else None
-    return _WHOLE.sub(rb"\1, 64;", text[: wait.start()]) + text[wait.start() :] if wait and _WHOLE.search(text, 0, wait.start()) else None
+    """The barriers between ``mbarrier.init`` and the first wait after it wait for 64 threads, if no others are there."""
+    threads, begin = _EXACTLY.search(text), text.find(b"mbarrier.init")
+    wait = _WAIT.search(text, begin) if threads and int(threads[1]) > 64 and begin >= 0 else None
+    between = text[begin : wait.start()] if wait else b""
+    smaller = _WHOLE.sub(rb"\1, 64;", between)
+    if wait is None or smaller == between or len(_MET.findall(between)) > len(_WHOLE.findall(between)):
+        return None
+    return text[:begin] + smaller + text[wait.start() :]
 
 
 def _without_last_meeting(text: bytes) -> bytes | None:
@@ -260,15 +264,13 @@ def _met_at_the_end(text: bytes) -> bytes | None:
 
 
 def _committed_first(text: bytes) -> bytes | None:
-    """The products before the first commit come after it, or after the label to which a branch past the commit goes."""
+    """The products before the first commit come after it, in the same thread."""
     commit = _COMMIT.search(text)
     products = [*_PRODUCTS.finditer(text, 0, commit.start())] if commit else []
     if commit is None or not products:
         return None
-    skipped = _LABEL.search(text, commit.end(), commit.end() + _NEAR) if b"bra" in text[products[-1].end() : commit.start()] else None
-    place = skipped.end() if skipped else commit.end()
     moved = b"\n".join(each[0] for each in products)
-    return _PRODUCTS.sub(b"", text[: commit.start()]) + text[commit.start() : place] + b"\n" + moved + text[place:]
+    return _PRODUCTS.sub(b"", text[: commit.start()]) + commit[0] + b"\n" + moved + text[commit.end() :]
 
 
 def _without_groups(text: bytes) -> bytes | None:
@@ -308,7 +310,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("a fence of the device after the last cp.async.bulk.wait_group, with .read", "incomplete-result", _told_early),
     TextFault("barriers of the thread block in place of the first of the cluster", "absent-block", _without_first_meeting),
     TextFault("no tcgen05.fence::before_thread_sync", "missing-thread-fence", _replaced(rb"tcgen05\.fence::before_thread_sync\s*;", b"")),
-    TextFault("barriers of 64 threads before the first wait", "unpublished-barrier", _smaller_barriers),
+    TextFault("barriers of 64 threads after mbarrier.init", "unpublished-barrier", _smaller_barriers),
     TextFault("no barrier of the cluster after the last arrival in another block", "absent-block", _without_last_meeting),
     TextFault("an address of mapa without ::cluster", "state-space", _own_window),
     TextFault("a store to another thread block at the end", "absent-block", _reaching_at_the_end),
@@ -316,7 +318,7 @@ FAULTS: Sequence[TextFault] = (
     TextFault("no tcgen05.commit after the last product", "untracked-product unmatched-mbarrier", _between(_PRODUCT, _END, _COMMIT)),
     TextFault("no wgmma.wait_group", "refilled-stage", _replaced(rb"wgmma\.wait_group[^;]*;", b"")),
     TextFault("no wgmma.commit_group before arrivals", "refilled-stage", _without_groups),
-    TextFault("the products of a stage after the tcgen05.commit that tracks them", "refilled-stage", _committed_first),
+    TextFault("the products of a stage after the tcgen05.commit that tracks them", "refilled-stage untracked-product", _committed_first),
     TextFault("the barrier before tcgen05.dealloc at the end", "freed-in-use", _met_at_the_end),
     TextFault("no barrier after the first wait for cp.async", "unwaited-copy", _without_barriers),
     TextFault("no fence.proxy.async", "missing-proxy-fence", _unfenced),
