@@ -51,6 +51,13 @@ _AGAIN_ONE_WARP = "mov.u32 %r12, %tid.x; shr.u32 %r13, %r12, 5; setp.eq.u32 %p5,
 _ISSUER = "@%p3 bra load; elect.sync %r14|%p6, -1; @!%p6 bra on1;"
 _BY_OTHERS = ("bra on1; load:", _POLL, *_LOADED, "on1: bar.sync 0; setp.ne.u32 %p5, %r10, 1; @%p5 bra done;", _FREE, "done:")
 _TELLING = ("bra on1; load: setp.eq.u32 %p7, %r10, 1; @%p7 bra on1;", _POLL, *_LOADED, "mbarrier.arrive.shared.b64 _, [bar+8];")
+_TOLD_ITSELF = ("mbarrier.arrive.shared.b64 _, [bar];", _POLL)
+#: Warp 2 goes another way, on which it changes the predicate under which warps 0 and 1 go round.
+_ROLE = (
+    "setp.ne.u32 %p7, %r10, 2; setp.ne.u32 %p8, %r8, 7; @%p7 bra on2;",
+    "setp.ne.u32 %p8, %r8, %r8; bar.sync 2, 32; on2: @!%p7 bra done;",
+)
+_ROUNDS = ("@!%p8 bra out; again: bar.sync 1, 64;", *_LOADED, "add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, %r8; @%p4 bra again; out:")
 _NOTHING = "ld.shared.u32 %r12, [slot+4]; setp.eq.u32 %p5, %r12, 0;"
 _WRITE = "st.shared.b32 [slot+4], %r0;"
 #: One fault of order, or of columns, each.
@@ -155,6 +162,26 @@ KERNELS = {
         "untracked-product",
         (*_ONE_WARP, _ISSUER, _COMMIT, _PRODUCT, *_BY_OTHERS),
         (*_ONE_WARP, _ISSUER, _PRODUCT, _COMMIT, *_BY_OTHERS),
+    ),
+    "freed after a wait for its own warp": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, *_LOADED, "@%p3 bra done;", *_TOLD_ITSELF, _FREE, "done: bar.sync 0;"),
+        (*_ONE_WARP, *_LOADED, "mbarrier.arrive.shared.b64 _, [bar];", "@%p3 bra done;", *_TOLD_ITSELF, _FREE, "done: bar.sync 0;"),
+    ),
+    "freed by one of the warps that load what they do not wait for": Kernel(
+        "freed-in-use",
+        (*_ONE_WARP, _LOAD, _USE, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
+        (*_ONE_WARP, _LOAD, _USE, "bar.sync 0; @%p3 bra done;", _FREE, "done: bar.sync 0;"),
+    ),
+    "freed by one of the warps that load, after a register that another role changes": Kernel(
+        "freed-in-use",
+        (*_COUNTED_WARP, *_ROLE, *_ROUNDS, "@%p3 bra done;", _FREE, "done: bar.sync 0;"),
+        (*_COUNTED_WARP, *_ROLE, *_ROUNDS, "bar.sync 1, 64; @%p3 bra done;", _FREE, "done: bar.sync 0;"),
+    ),
+    "a commit before all products": Kernel(
+        "untracked-product",
+        (*_ONE_WARP, _ISSUER, _COMMIT, _PRODUCT, _COMMIT, *_BY_OTHERS),
+        (*_ONE_WARP, _ISSUER, _PRODUCT, _COMMIT, _COMMIT, *_BY_OTHERS),
     ),
     "loaded before the commit": Kernel(
         "untracked-product", (_ALLOC, _READ, _PRODUCT, *_LOADED, _COMMIT, _POLL, _FREE), (_ALLOC, _READ, *_COMPUTED, *_LOADED, _FREE)

@@ -138,6 +138,7 @@ _TELL = "mbarrier.arrive.shared.b64 _, [bars+24];"
         ("", "", ["refilled-stage"]),
         ("", "bar.sync 1, 64;", ["refilled-stage"]),  # of the threads that read alone
         ("bar.sync 1, 96;", "bar.sync 1, 96;", []),
+        ("", "cp.async.bulk.wait_group.read 0;", ["refilled-stage"]),  # it tells no other thread
         ("", _TELL.replace("bars+24", "%r2"), []),  # it may be on another mbarrier
         ("setp.gt.u32 %p10, %r5, 1; @%p10 bra done;", "", []),  # no more rounds than results, perhaps
     ],

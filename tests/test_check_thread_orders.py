@@ -102,6 +102,31 @@ KERNELS = {
         (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _READ),
     ),
     "a wait without a group": ("unwaited-copy", (_COPY, _WAIT, _READ), (_COPY, "cp.async.wait_all; bar.sync 0;", _READ)),
+    "a product of copies that nothing waits for": (
+        "unwaited-copy",
+        (_COPY, _COMMIT, _WGMMA, _DONE, _FENCE, _WAIT),
+        (_COPY, _COMMIT, _WAIT, _FENCE, "bar.sync 0;", _WGMMA, _DONE),
+    ),
+    "a product of what other threads copy": (
+        "unwaited-copy",
+        (_COPY, _COMMIT, "bar.sync 0;", _WAIT, _FENCE, _WGMMA, _DONE),
+        (_COPY, _COMMIT, _WAIT, _FENCE, "bar.sync 0;", _WGMMA, _DONE),
+    ),
+    "copies beside stores that nothing waits for": (
+        "unwaited-copy",
+        (_STORE, _COPY, _COMMIT, "bar.sync 0;"),
+        (_STORE, _COPY, _COMMIT, _WAIT, "bar.sync 0;"),
+    ),
+    "copies beside stores in no group": (
+        "unwaited-copy",
+        (_COPY, _STORE, _WAIT, "bar.sync 0;"),
+        (_COPY, _STORE, "cp.async.wait_all; bar.sync 0;"),
+    ),
+    "copies beside stores, and no barrier after the wait": (
+        "unwaited-copy",
+        (_STORE, _COUNT, "bar.sync 0; loop:", _COPY, _COMMIT, _WAIT, _READ, "@%p2 bra loop;"),
+        (_STORE, _COUNT, "bar.sync 0; loop:", _COPY, _COMMIT, _WAIT, "bar.sync 0;", _READ, "@%p2 bra loop;"),
+    ),
     "a product without a fence on one path": (
         "missing-proxy-fence",
         (_COUNT, _STORE, "@%p2 bra on;", _FENCE, "on: bar.sync 0;", _WGMMA, _DONE),
@@ -109,8 +134,8 @@ KERNELS = {
     ),
     "a product of copies that are fenced too early": (
         "missing-proxy-fence",
-        (_COPY, _COMMIT, _FENCE, _WAIT, _WGMMA, _DONE),
-        (_COPY, _COMMIT, _WAIT, _FENCE, _WGMMA, _DONE),
+        (_COPY, _COMMIT, _FENCE, _WAIT, "bar.sync 0;", _WGMMA, _DONE),
+        (_COPY, _COMMIT, _WAIT, _FENCE, "bar.sync 0;", _WGMMA, _DONE),
     ),
     "a bulk copy without a fence after the stores": ("missing-proxy-fence", (_FENCE, _STORE, _OUT, _READ), (_STORE, _FENCE, _OUT, _READ)),
     "a fence of another space": (
@@ -143,6 +168,11 @@ KERNELS = {
         "unpublished-barrier",
         (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, _ARRIVE, "on:", _POLL, "bar.sync 0;"),
         (_FIRST, "@%p3 bra on;", _INIT, _PUBLISH, _ARRIVE, "on: bar.sync 0;", _POLL),
+    ),
+    "an mbarrier after a barrier that comes before its initialisation": (
+        "unpublished-barrier",
+        (_FIRST, "bar.sync 0;", f"@!%p3 {_INIT}", f"@%p3 {_ARRIVE}", "bar.sync 0;"),
+        (_FIRST, "bar.sync 0;", f"@!%p3 {_INIT}", "bar.sync 0;", f"@%p3 {_ARRIVE}"),
     ),
     "an mbarrier that is initialised twice": (
         "initialised-twice",
@@ -294,7 +324,8 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        (_COPY, _COMMIT, _STORE, _READ),  # the read may be of what was stored
+        (_COPY, _COMMIT, _STORE, _READ, _WAIT, "bar.sync 0;"),  # the read may be of what was stored
+        (_COPY, _COMMIT, _STORE, _WAIT, _READ, "bar.sync 0;"),
         (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _COPY, _COMMIT, _READ),  # the next stage is copied meanwhile
         (_COPY, "cp.async.mbarrier.arrive.shared.b64 [tile];", _READ),
         (_FIRST, f"@!%p3 {_INIT}", f"@!%p3 {_ARRIVE}"),  # the same thread

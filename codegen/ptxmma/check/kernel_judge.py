@@ -20,13 +20,15 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.tensor_kernels import TensorKernels
 from ptxmma.check.thread_fences import ThreadFences
 from ptxmma.check.thread_orders import ThreadOrders
+from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.outline import Outline
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Callable, Iterator, Set
 
     from ptxmma.catalog.instructions import Catalog
+    from ptxmma.model import Pairing
     from ptxmma.ptx.statements import Function, Module
 
 
@@ -50,6 +52,7 @@ class KernelJudge:
         self._fences = ThreadFences(catalog)
         self._words = self._executions.words | self._phases.words | self._fences.words
         self._lifecycles = [life for protocol in protocols for life in protocol.lifecycles]
+        self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings]
         self._debugged: Module | None = None  # the last module that was noted to be one for debugging
 
     def mixed_groups(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
@@ -64,11 +67,11 @@ class KernelJudge:
             opcodes: the opcodes of its matrix instructions.
             target: the target that it is for.
         """
-        kernel = Kernel(function, opcodes, target, self._lifecycles, self._words)
+        kernel = Kernel(function, opcodes, target, self._lifecycles, self._words, lambda: self._own_waits(barriers))
+        barriers = functools.cache(functools.partial(Mbarriers, kernel))
         if self._protocol is not None:
             yield from self._of_flow(kernel, self._protocol)
         if not function.module.debug and function.text.startswith(b".entry"):
-            barriers = functools.cache(functools.partial(Mbarriers, kernel))
             yield from self._orders.of_kernel(kernel, barriers)
             yield from self._counterparts.of_kernel(kernel)
             yield from self._phases.of_kernel(kernel, barriers)
@@ -82,6 +85,13 @@ class KernelJudge:
         if kernel.unfollowed:
             text = f"too many paths of this kernel differ, or a label is missing; not followed: {', '.join(sorted(kernel.unfollowed))}"
             yield Remark(Token(function.text[: len(b".entry")], 0), "note", "not-followed", text), b""
+
+    def _own_waits(self, barriers_of: Callable[[Pairing], Mbarriers]) -> Set[int]:
+        """The places of waits that say nothing of other warps."""
+        try:
+            return frozenset[int]().union(*(barriers_of(each).own_waits for each in self._pairings))
+        except NotFollowedError:
+            return frozenset()
 
     def misaligned(self, function: Function, opcodes: Set[bytes]) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on addresses of a function that are never aligned, each with the opcode that it is about.

@@ -73,6 +73,7 @@ class Kernel:
         target: the target that it is for; empty where that is not known.
         lifecycles: the lifecycles that may be asked for.
         words: the first words of further opcodes.
+        own_waits: the places of waits that say nothing of other warps, found out when it matters.
 
     Attributes:
         function, opcodes, target: as given.
@@ -81,10 +82,18 @@ class Kernel:
         unfollowed: the names of the lifecycles that were asked for and are not followed.
     """
 
-    def __init__(self, function: Function, opcodes: Set[bytes], target: str, lifecycles: Iterable[Lifecycle], words: Set[bytes]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        opcodes: Set[bytes],
+        target: str,
+        lifecycles: Iterable[Lifecycle],
+        words: Set[bytes],
+        own_waits: Callable[[], Set[int]] = frozenset,
+    ) -> None:
         self.function, self.opcodes, self.target = function, opcodes, target
         self.text, self.registers = function.text, function.predicates
-        self._lifecycles, self._words = lifecycles, words
+        self._lifecycles, self._words, self.own_waits = lifecycles, words, functools.cache(own_waits)
         self.mentions: Callable[[str], bool] = functools.cache(lambda word: word.encode() in self.text)  # many rules ask for the same ones
         self.unfollowed: set[str] = set()
 
@@ -290,10 +299,12 @@ class Kernel:
         for *_, offset in self.registers.writes(name):
             block, predicate = self.block_of(offset), predicate_before(self.text, offset)
             sure = together.get(block, 0) & masks.together(predicate)
-            reading = [reader for reader in readers if reader == block or reader in self.graph.beyond(block)]
-            if any(comes.get(reader, 0) & ~sure for reader in reading) or any(
-                each.may_be_skipped(offset) for each in self._stretches(block)
-            ):
+            writing = comes.get(block, 0) & masks.threads(predicate)
+            others = (each for each in readers if comes.get(each, 0) & writing)
+            reading = [each for each in others if each == block or each in self.graph.beyond(block)]
+            if not reading:  # what reads it here is in other warps
+                continue
+            if any(comes.get(each, 0) & ~sure for each in reading) or any(each.may_be_skipped(offset) for each in self._stretches(block)):
                 return False
             for loop in (each for each in self.graph.loops if block in each and not readers <= each):
                 leaving = [(comes.get(number, 0), masks.together(way.predicate)) for number in loop for way in self.leaving(number, loop)]

@@ -10,6 +10,7 @@ from ptxmma.check.counterparts import uses_of
 from ptxmma.check.kernels import threads_at
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
@@ -70,11 +71,13 @@ class Order(NamedTuple):
         block: the number of its block.
         opcode: its opcode.
         name: the number of the barrier of the thread block that it names; empty for any other instruction.
+        threads: a mask of the threads that may execute it.
     """
 
     block: int
     opcode: bytes
     name: bytes
+    threads: int
 
 
 class Mbarriers:
@@ -128,9 +131,13 @@ class Mbarriers:
         text = self.kernel.text
         waits = {each.use.offset for each in self.waits}
         found = [each for each in opcodes_of(text, {word.encode() for word in self.pairing.orders}) if each.start() not in waits]
+        threads = dict.fromkeys((each.start() for each in found), ALL_THREADS) | {
+            each.offset: each.threads for each in self.kernel.executed.values()
+        }
         names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
         return [
-            Order(self.kernel.block_of(each.start()), each[0], name[1] if name else b"") for each, name in zip(found, names, strict=True)
+            Order(self.kernel.block_of(each.start()), each[0], name[1] if name else b"", threads[each.start()])
+            for each, name in zip(found, names, strict=True)
         ]
 
     @functools.cached_property
@@ -205,6 +212,17 @@ class Mbarriers:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
         numbers = {None if count.terms else count.constant for each, count in self._counts if each.may_be_of(place)}
         return numbers.pop() if len(numbers) == 1 else None
+
+    @functools.cached_property
+    def own_waits(self) -> frozenset[int]:
+        """The places of the waits of one warp for mbarriers on which no other warp arrives: they say nothing of others."""
+        found = set[int]()
+        for wait in self.waits:
+            warps = thread_values.warps_of(threads_at(self.kernel.executed, wait.use.offset))
+            arrivals = self.arrivals_on(wait.place) if len(warps) == 1 and wait.place is not None else []
+            if arrivals and all(thread_values.warps_of(threads_at(self.kernel.executed, each.use.offset)) == warps for each in arrivals):
+                found.add(wait.use.offset)
+        return frozenset(found)
 
     @functools.cached_property
     def blocks(self) -> int:

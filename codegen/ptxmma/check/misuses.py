@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.kernels import Kernel, Way, threads_at
 from ptxmma.check.partial_barriers import apart
-from ptxmma.check.transitions import ALIGNED, EXIT, Happening, Held, Machine, Step, machine_of
+from ptxmma.check.transitions import ALIGNED, EXIT, Happening, Held, Machine, Step, is_made, machine_of
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import Condition, common, contradicts, joined
 from ptxmma.ptx.graphs import spread
@@ -126,17 +126,25 @@ def _steps(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) ->
 
 
 def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]:
-    """The instructions that concern a lifecycle, with the numbers of their blocks.
-
-    An instruction that comes before all that each of its transitions is to come after does not.
-    """
+    """The instructions that concern a lifecycle, with the numbers of their blocks."""
     meets = machine.life.meets
     without = {*apart(kernel.text, kernel.executed.values(), kernel.executed_together.values(), meets)} if meets else set[int]()
     for number, events in enumerate(kernel.instructions):
         for event in events:
             made = machine.on(event.opcode) if event.offset not in without else ()
-            if any(not each.after or event.offset not in kernel.preceding(each.after) for each in made):
+            if any(_may_count(kernel, event, each) for each in made):
                 yield number, event
+
+
+def _may_count(kernel: Kernel, event: Event, transition: Transition) -> bool:
+    """Return whether an instruction comes before, or after, others in any thread, as a transition wants."""
+    if transition.after and (event.offset in kernel.preceding(transition.after) or event.offset in kernel.own_waits()):
+        return False
+    if not transition.before:
+        return True
+    early = kernel.preceding(transition.before)
+    alike = (each.offset for events in kernel.instructions for each in events if is_made(transition, each.opcode))
+    return event.offset in early and not early.issuperset(alike)
 
 
 def _happens_once(kernel: Kernel, machine: Machine, events: Mapping[int, Sequence[Event]]) -> bool:

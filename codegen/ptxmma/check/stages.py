@@ -43,6 +43,8 @@ _ADDRESS = re.compile(rb"\[[^\[\]]*\]")
 #: Parts of opcodes that count bytes and copy nothing from global memory, of which the first one arrives for a copy.
 _EXPECTED = b"expect_tx"
 _OF_MBARRIERS = b"mbarrier."
+#: Waits of which no other thread hears.
+_TELLS_NOBODY = (b"cp.async.bulk.wait_group", b"griddepcontrol")
 _NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
 #: Instructions whose results may be small numbers of rounds.
 _LIMITING, _MASKING = (b"min.", b"rem.", b"selp.", b"bfe."), (b"and.b",)
@@ -83,15 +85,15 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         turn = barriers.round_of(commit)
         if commit.place is None or not turn or barriers.ring_of(commit.use) is not None or not _writes_again(barriers, writing, turn):
             continue
-        if any(each.block in turn and barriers.ring_of(each.use) is None for each in barriers.waits):  # for other threads
-            continue
         for wait in barriers.waits:
             reads = barriers.round_of(wait)
             alike = wait.place is not None and are_alike(wait.place, commit.place)
             if alike and any(barriers.kernel.block_of(each.offset) in reads for each in reading):
-                orders = [each for each in barriers.orders if each.block in reads]
-                apart = [each.name for each in barriers.orders if each.block not in reads]
-                if all(each.name and each.name not in apart for each in orders):
+                telling = {each.name for each in barriers.orders if each.block in reads and not each.opcode.startswith(_TELLS_NOBODY)}
+                # Who hears of each round, and lets the writer go on, does so in a loop of other threads.
+                others = [each for each in barriers.orders if each.threads & ~readers and each.block not in reads]
+                hearing = {each.name for each in others if any(each.block in loop for loop in barriers.rounds)}
+                if telling.isdisjoint(hearing):
                     yield wait, "nothing that these threads execute lets it know; arrive on an mbarrier for which it waits"
 
 

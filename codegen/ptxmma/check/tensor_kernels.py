@@ -156,7 +156,7 @@ class TensorKernels:
         begun = set[tuple[int, str]]()  # what is wrong before the end is not reported at the end again
         for misuse in self._at_a_wrong_time(kernel, memory, statements):
             at_exit, since = misuse.at.opcode == EXIT, misuse.since[-1:]
-            lacks = any(each.opcode.startswith(untracked if at_exit else lacking) for each in since)
+            lacks = not misuse.wrong.by_others and any(each.opcode.startswith(untracked if at_exit else lacking) for each in since)
             if not lacks and (freed or not at_exit):
                 causes = {(each.offset, misuse.wrong.rule) for each in since} or {(-1, misuse.wrong.rule)}
                 if not at_exit:

@@ -125,7 +125,8 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     harmless = (life.start,) if machine.harmless else ()
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
-        made = machine.counting(state, count, Happening(match.start(), match[0], machine.number(text, match.start(), match[0])))
+        at = Happening(match.start(), match[0], machine.number(text, match.start(), match[0]))
+        made = [each for each in machine.counting(state, count, at) if not each.after]
         ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
         if (not made and not ends) or (life.meets and is_partial(text, match.start())):
             continue

@@ -74,6 +74,7 @@ class Transition(Entry, frozen=True, kw_only=True):
     always: bool = False  # whether it is wrong only where no path comes to it at a right time
     by_others: tuple[Name, ...] = ()  # whether it is wrong only where other threads may execute one of these: ("tcgen05.ld",)
     after: tuple[Name, ...] = ()  # whether it counts only after the first of these, in any thread: ("tcgen05.ld",)
+    before: tuple[Name, ...] = ()  # whether it counts only before the first of these, and others come after: ("tcgen05.mma",)
     of_all: bool = False  # whether it concerns every object, where each has a state of its own; otherwise the one that it names
     first: bool = False  # whether the object is the one that the first operand in brackets names, not the last
     rule: Name = ""  # the rule of the checker that the instructions break

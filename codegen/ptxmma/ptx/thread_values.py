@@ -46,6 +46,11 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
 }
 
 
+def warps_of(threads: int) -> set[int]:
+    """The numbers of the warps of which a mask has threads."""
+    return {thread // WARP for thread in range(threads.bit_length()) if threads >> thread & 1}
+
+
 def is_limited(text: bytes) -> bool:
     """Return whether a kernel says how many threads its blocks have."""
     return _LIMIT.search(text, 0, text.find(b"{")) is not None
