@@ -43,6 +43,8 @@ _ENTERED = "mov.u32 %r12, tile; mapa.shared::cluster.u32 %r11, %r12, 1;"
 _THERE = "st.shared::cluster.b32 [%r11], %r0;"
 _LOADED_AGAIN = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];"
 _READ_FIRST = "cp.async.bulk.wait_group.read 1;"
+_OWN_INIT = "@!%p4 mbarrier.init.shared.b64 [%r12], 1;"
+_OWN = f"{_FIRST} setp.gt.u32 %p4, %r9, 3; mov.u32 %r10, tile; shl.b32 %r11, %r9, 3; add.u32 %r12, %r10, %r11; {_OWN_INIT} {_INIT}"
 #: A rule whose findings are notes.
 _NOTE = "unfinished-copy"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
@@ -189,6 +191,11 @@ KERNELS = {
         (_COUNT, f"loop: {_INIT}", "bar.sync 0;", "@%p2 bra loop;"),
         (_COUNT, f"loop: {_INIT}", "bar.sync 0; mbarrier.inval.shared.b64 [bar];", "@%p2 bra loop;", _INIT),
     ),
+    "mbarriers that the threads initialise twice, each its own": (
+        "initialised-twice",
+        (_OWN, "bar.sync 0;", _OWN_INIT),
+        (_OWN, "bar.sync 0;", _OWN_INIT.replace("init", "inval").replace(", 1", ""), _OWN_INIT),
+    ),
     "a source that the next round writes": (
         "reused-source",
         (_COUNT, "loop:", *_SENT, "@%p2 bra loop;", _READ_ALL),
@@ -332,6 +339,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
         (_ARRIVE,),  # another kernel may have initialised it
         (_FIRST, f"@!%p3 {_INIT}", "bar.warp.sync 0xffffffff;", _ARRIVE),
         (_INIT, "bar.sync 0; mbarrier.inval.shared.b64 [%r11];", _INIT),  # the address may be the same
+        (_OWN, "bar.sync 0; @%p4 mbarrier.inval.shared.b64 [tile+8];", _OWN_INIT),  # one of theirs
         (_STORE, _FENCE, _OUT, "st.global.b32 [%rd3], %r0;", _OUT),
         (*_SENT, _OUT, "cp.async.bulk.commit_group;"),  # the same data once more
         (*_SENT, *_SENT_OTHER),

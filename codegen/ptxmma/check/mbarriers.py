@@ -196,12 +196,10 @@ class Mbarriers:
 
     def _by_threads(self, used: Used) -> Used:
         """An instruction with as many places as threads execute it, where ``%tid.x`` is the index."""
-        place, offset, text = used.place, used.use.offset, self.kernel.text
+        place, offset = used.place, used.use.offset
         if place is None or not place.step or place.places:
             return used
-        named = text[text.find(b"[", offset) : text.find(b"]", offset) + 1]
-        indices = [term for term in self.kernel.addresses.of(named, offset).terms if isinstance(term, bytes) and term.startswith(b"%")]
-        places = threads_at(self.kernel.executed, offset).bit_length() if indices == [thread_values.INDEX] else 0
+        places = threads_at(self.kernel.executed, offset).bit_length() if self.kernel.addresses.is_by_thread(offset) else 0
         return used._replace(use=used.use._replace(place=place._replace(places=places)))
 
     def _arrivals_on(self, place: Place) -> list[Used]:

@@ -90,7 +90,7 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
             alike = wait.place is not None and are_alike(wait.place, commit.place)
             if alike and any(barriers.kernel.block_of(each.offset) in reads for each in reading):
                 telling = {each.name for each in barriers.orders if each.block in reads and not each.opcode.startswith(_TELLS_NOBODY)}
-                # Who hears of each round, and lets the writer go on, does so in a loop of other threads.
+                # A thread that hears of each round, and lets the writer go on, does so in a loop.
                 others = [each for each in barriers.orders if each.threads & ~readers and each.block not in reads]
                 hearing = {each.name for each in others if any(each.block in loop for loop in barriers.rounds)}
                 if telling.isdisjoint(hearing):

@@ -175,7 +175,7 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
 
 
 def _places(life: Lifecycle, addresses: Addresses) -> dict[int, Place]:
-    """The objects of a lifecycle that instructions name by an address which is always the same, by the places of these.
+    """The objects of a lifecycle that instructions name by an address which is always the same in a thread, by the places of these.
 
     What an instruction with another address may bring back to the first state is left out.
     """
@@ -186,9 +186,11 @@ def _places(life: Lifecycle, addresses: Addresses) -> dict[int, Place]:
         named = uses_of(addresses, {word for each in by_place for word in each.on}, first=first)
         uses += [use for use in named if any(is_named(each, use.opcode) for each in by_place)]
     ends = [word.encode() for each in naming if each.to == life.start for word in each.on]
-    vague = [use.place for use in uses if (use.place is None or use.place.step) and any(starts(use.opcode, word) for word in ends)]
-    known = [(use.offset, use.place) for use in uses if use.place is not None and not use.place.step]
-    return {offset: place for offset, place in known if not any(other is None or other.meets(place) for other in vague)}
+    ended = [use.place for use in uses if any(starts(use.opcode, word) for word in ends)]
+    known = [(use.offset, use.place) for use in uses if use.place and (not use.place.step or addresses.is_by_thread(use.offset))]
+    return {
+        offset: place for offset, place in known if not any(other is None or (other != place and other.meets(place)) for other in ended)
+    }
 
 
 def _concerns(life: Lifecycle, kernel: Kernel) -> bool:

@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.ptx import literals
+from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.sums import Remainder, Sum, Term
 from ptxmma.ptx.text_loops import TextLoops
 
@@ -97,6 +97,11 @@ class Addresses:
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones
         self._loops = TextLoops(text)
         self.values = functools.lru_cache(maxsize=None)(self._values)
+
+    def is_by_thread(self, place: int) -> bool:
+        """Return whether nothing but ``%tid.x`` changes the first address of the instruction at a place: each thread names its own."""
+        named = self.text[self.text.find(b"[", place) : self.text.find(b"]", place) + 1]
+        return [each for each in self.of(named, place).terms if not (isinstance(each, bytes) and _is_named(each))] == [thread_values.INDEX]
 
     def place(self, operand: bytes, at: int) -> Place | None:
         """The places of an operand, ``b"[%r1+8]"``, of an instruction at a place in the text; None if they are not followed.
