@@ -245,7 +245,7 @@ def test_refused_target_names_the_first_one_and_the_closest() -> None:
     [
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.f32",
-            "'.f32' should be '.f16'; the closest is wmma.load.a.sync.aligned.row.m16n16k16.f16",
+            "'.f32' should be one of '.f16', '.bf16', '.s8' or '.u8'; the closest is wmma.load.a.sync.aligned.row.m16n16k16.f16",
         ),
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.tf32",
@@ -277,13 +277,15 @@ def test_refused_target_names_the_first_one_and_the_closest() -> None:
         ),
         (
             "ldmatrix.sync.aligned.m8n8.x8.b16",
-            "'.x8' should be '.x4'; the closest is ldmatrix.sync.aligned.m8n8.x4.b16;"
+            "'.x8' should be one of '.x1', '.x2' or '.x4'; the closest is ldmatrix.sync.aligned.m8n8.x4.b16;"
             " assemblers accept '.x8' all the same: see erratum ldmatrix-x8",
         ),
         (
             "mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
             "'.m16n8k32' should be '.m16n8k16'; the closest is mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
+        ("fence.foo", "'.foo' should be one of '.cta', '.cluster', '.gpu' or '.sys'; the closest is fence.cluster"),
+        ("fence.clustr", "'.clustr' should be '.cluster'; the closest is fence.cluster"),
         ("fence.proxy.asynch.global", "'.asynch' should be '.async'; the closest is fence.proxy.async.global"),
         ("ldmatrixx.sync.aligned.m8n8.x4.b16", "'ldmatrixx' should be 'ldmatrix'; the closest is ldmatrix.sync.aligned.m8n8.x4.b16"),
         ("wgmmaa.fence.sync.aligned", "'wgmmaa' should be 'wgmma'; the closest is wgmma.fence.sync.aligned"),

@@ -133,6 +133,14 @@ def test_sixteen_bits_are_enough_for_shared_memory_alone() -> None:
     assert load("[%rs0]") == ["error: register-type"]
 
 
+def test_a_narrow_address_says_where_the_space_goes() -> None:
+    (finding,) = check(HEAD + "mbarrier.init.b64 [%r0], 1;\n}", follow=False).findings
+    assert finding.message.endswith(
+        "not of .b32; for an address of 32 bits write .shared, .shared::cta or .shared::cluster into the opcode"
+    )
+    assert not check(HEAD + "mbarrier.init.shared.b64 [%r0], 1;\n}", follow=False).findings
+
+
 def test_the_place_of_a_fault_is_the_register() -> None:
     (finding,) = check(HEAD + LOAD.format("", "[ %f0+16 ]") + "\n}")
     assert finding.source[finding.caret :][: finding.length] == "%f0"

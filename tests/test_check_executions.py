@@ -58,6 +58,18 @@ def test_threads_that_have_returned() -> None:
     assert messages(first, _WGMMA, _MATRIX)[-1] == "no more than 16 of the 32 threads of a warp come here, from thread 0 on"
 
 
+def test_a_part_that_may_be_all_of_a_thread_block() -> None:
+    hint = "; if a thread block has no more than 40 threads, write .maxntid 40, in CUDA __launch_bounds__(40) (PTX ISA"
+
+    def hinted(condition: str, directive: str = "") -> list[bool]:
+        lines = (f"setp.{condition} %p1, %r1, 39;", f"@%p1 {_MATRIX}", _WGMMA, "ret;", "}", "")
+        return [hint in each.message for each in check(_HEAD.format("sm_90a", directive) + "\n".join(lines)) if each.rule == "partial-warp"]
+
+    assert hinted("le.u32") == [True]
+    assert hinted("gt.u32") == [False]
+    assert hinted("le.u32", ".maxntid 40\n") == []
+
+
 @pytest.mark.parametrize("first", [0, 5])
 def test_a_part_of_a_warpgroup(first: int) -> None:
     condition = f"setp.eq.u32 %p1, %r2, {first}; @!%p1 bra on;"

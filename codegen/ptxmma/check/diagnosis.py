@@ -54,6 +54,8 @@ _MOST = 100
 _LONGEST = 1000
 #: Of a wrong opcode that is very long: characters of a modifier, and modifiers, that a message repeats.
 _MOST_SHOWN, _MOST_TOKENS = 60, 8
+#: As many modifiers that could stand in a place are listed.
+_MOST_OTHERS = 8
 
 
 class Diagnosis(NamedTuple):
@@ -132,10 +134,20 @@ class Diagnoses:
         opcode = close.variant.instruction.opcode
         if not spelling.startswith(opcode) and set(opcode.split(".")) <= set(tokens):
             return Diagnosis("unknown-instruction", f"no such instruction: {opcode} must come first; {proposed}")
+        others = self._others(tokens, wrong[0]) if len(wrong) == len(missing) == 1 and not _similar(wrong[0], missing[0]) else []
         reason = ", ".join(_reasons(wrong, missing)) or "its types or layouts are in the wrong order"
+        if 1 < len(others) <= _MOST_OTHERS:
+            reason = f"'.{_cut(wrong[0])}' should be one of {_listed(others, 'or')}"
         message = f"no such instruction: {reason}; {proposed}{self._accepted_all_the_same(close, wrong)}"
         mended = close.canonical if missing and not wrong and self._only(spelling, close) else ""
         return Diagnosis("unknown-instruction", message, wrong[0] if wrong else "", mended=mended)
+
+    def _others(self, tokens: list[str], wrong: str) -> list[str]:
+        """The modifiers with any of which, in place of a wrong one, a spelling is an instruction."""
+        place = tokens.index(wrong)
+        split = (each.canonical.split(".") for each in self._catalog.all(lambda entry: entry.syntax.startswith(tokens[0])))
+        rest = tokens[:place], tokens[place + 1 :]
+        return list(dict.fromkeys(own[place] for own in split if len(own) == len(tokens) and (own[:place], own[place + 1 :]) == rest))
 
     def _only(self, spelling: str, close: Instruction) -> bool:
         """Return whether a spelling lacks modifiers of one instruction, and more of any other."""
@@ -259,6 +271,11 @@ def _reasons(wrong: list[str], missing: list[str]) -> Iterable[str]:
     if lacking:
         reasons.append(f"{_listed(lacking)} {'are' if len(lacking) > 1 else 'is'} missing")
     return dict.fromkeys(reasons)
+
+
+def _similar(token: str, other: str) -> bool:
+    """Return whether one modifier may be a slip for another."""
+    return difflib.SequenceMatcher(None, token, other, autojunk=False).ratio() > 0.5
 
 
 def _cut(token: str) -> str:

@@ -128,7 +128,13 @@ class Executions:
             part = part or _part(alike[kernel.written(each.offset)], count, self._scopes[fact.over])
             if part is not None:
                 few = f"{part.threads} of the {part.size} threads of a {fact.over if part.size > self._scopes['warp'] else 'warp'}"
-                message = f"no more than {few} come here, from thread {part.first} on; all must execute it together (PTX ISA {fact.source})"
+                message = f"no more than {few} come here, from thread {part.first} on; all must execute it together"
+                size = each.threads.bit_length()
+                if self._scopes["warp"] <= size < count and each.threads == (1 << size) - 1:
+                    message += (
+                        f"; if a thread block has no more than {size} threads, write .maxntid {size}, in CUDA __launch_bounds__({size})"
+                    )
+                message += f" (PTX ISA {fact.source})"
                 yield Remark(Token(each.opcode, each.offset), "warning", "partial-warp", message), each.opcode
 
     def _uniform(self, opcode: bytes) -> Statement | None:

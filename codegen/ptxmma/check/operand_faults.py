@@ -178,7 +178,9 @@ def _of_address(operand: Operand, value: Value, must: str) -> Fault | None:
     if base in _RULES:
         return Fault(_RULES[base], f"{must}, not {in_words(base)}", element=0)
     if not base.startswith("."):
-        return Fault("register-type", f"{must}, not of .{base}", element=0)
+        narrow = base in ("b32", "u32", "s32") and "shared" in operand.spaces
+        hint = "; for an address of 32 bits write .shared, .shared::cta or .shared::cluster into the opcode" if narrow else ""
+        return Fault("register-type", f"{must}, not of .{base}{hint}", element=0)
     return None if base[1:] in operand.spaces else Fault("state-space", f"{must}, not one in {base}", element=0)
 
 
