@@ -105,13 +105,14 @@ def test_only_a_load_behind_a_wait_for_a_commit_needs_the_fence() -> None:
 
 def test_a_product_that_is_loaded_is_committed_and_waited_for() -> None:
     said = "the product of line 6 may still write what it reads"
+    mend = "write it after the last product, and mbarrier.try_wait for its mbarrier before the load"
     for lines, message in (
-        ((_F16, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
-        ((_F16, _POLL, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
+        ((_F16, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said}; {mend} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
+        ((_F16, _POLL, _LOAD, _WAIT), f"the kernel has no tcgen05.commit: {said}; {mend} (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])"),
         (
             (_F16, _COMMIT, _LOAD, _WAIT),
-            f"the kernel waits for no mbarrier: {said}, until that of tcgen05.commit completes "
-            "(PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])",
+            f"the kernel waits for no mbarrier: {said}, until that of tcgen05.commit completes; "
+            "write mbarrier.try_wait for it before the load (PTX ISA 9.7.16.6.2.1.1 [9.4: 9.7.18.6.2.1.1])",
         ),
     ):
         (finding,) = check(_HEAD.format("9.4", "sm_100a") + "\n".join(lines) + "\nret;\n}\n")
@@ -130,7 +131,7 @@ def test_operands_in_shared_memory_need_the_fence_between_proxies() -> None:
         assert (finding.rule, finding.line, finding.message[-51:]) == (
             "missing-proxy-fence",
             8,
-            "is undefined (PTX ISA 9.7.16.6.5 [9.4: 9.7.18.6.5])",
+            " the barrier (PTX ISA 9.7.16.6.5 [9.4: 9.7.18.6.5])",
         )
         assert not rules(store, "fence.proxy.async.shared::cta;", barrier, reader)
         assert not rules(bulk, store, barrier, reader)

@@ -91,5 +91,5 @@ class Proxies:
             return
         line = kernel.function.position(stored.start())[0]
         message = f"it reads shared memory to which ordinary stores such as that of line {line} wrote, and the kernel has no "
-        message += f"{step.instruction}: behaviour is undefined (PTX ISA {step.source})"
+        message += f"{step.instruction}; write it in each thread that stores, between its stores and the barrier (PTX ISA {step.source})"
         yield Remark(reader, "warning", "missing-proxy-fence", message), reader.text

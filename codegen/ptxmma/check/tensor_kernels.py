@@ -230,10 +230,12 @@ class TensorKernels:
             yield from self._lacking(_FENCE, result, text, "missing-thread-fence", reason, "note")
         elif product is not None:
             reason = f"the product of line {function.position(product.start)[0]} may still write what it reads"
-            yield from self._lacking(_COMMIT, loaded, text, "untracked-product", reason)
+            after = "; write it after the last product, and mbarrier.try_wait for its mbarrier before the load"
+            yield from self._lacking(_COMMIT, loaded, text, "untracked-product", reason + after)
             if committed is not None:
                 step = self._steps[_COMMIT]
-                message = f"the kernel waits for no mbarrier: {reason}, until that of {step.instruction} completes (PTX ISA {step.source})"
+                message = f"the kernel waits for no mbarrier: {reason}, until that of {step.instruction} completes; "
+                message += f"write mbarrier.try_wait for it before the load (PTX ISA {step.source})"
                 yield Remark(Token(loaded.opcode, loaded.start), "warning", "untracked-product", message), loaded.opcode
 
     def _has(self, role: str, text: bytes) -> bool:
