@@ -153,7 +153,7 @@ def test_rows_are_gathered_and_scattered() -> None:
     ("arguments", "message"),
     [
         ({"box": (64, 4)}, r"box\[1\] = 4: a box of gather4 and scatter4 is one row; the nearest legal one is 1"),
-        ({"shape": (64, 40, 2), "box": (64, 1, 1)}, "gather4 and scatter4 take a matrix, not 3 dimensions"),
+        ({"shape": (64, 40, 2), "box": (64, 1, 1)}, "gather4 and scatter4 take a matrix, of rank 2, not of rank 3"),
         ({"box": (72, 1)}, "wider than the 128 bytes"),
         ({"mode": "gather"}, "unknown mode 'gather'"),
     ],

@@ -82,7 +82,7 @@ const RULES = [
   [
     "shape", "", ["gather4"],
     ({ rank }) => !(rank == 2),
-    ({ rank }) => `gather4 and scatter4 take a matrix, not ${rank} dimensions`,
+    ({ rank }) => `gather4 and scatter4 take a matrix, of rank 2, not of rank ${rank}`,
   ],
   [
     "box", "dimension", ["gather4"],
@@ -97,7 +97,7 @@ const RULES = [
   [
     "shape", "", ["im2col", "im2col::w", "im2col::w::128"],
     ({ rank }) => !(3 <= rank && rank <= 5),
-    ({ rank }) => `${rank} dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D`,
+    ({ rank }) => `rank ${rank}; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D`,
   ],
   [
     "interleave", "", ["im2col::w", "im2col::w::128"],

@@ -139,7 +139,7 @@ struct tensor_map {
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
     if (!(1 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; a tensor map has 1 to 5"};
-    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return {"shape: gather4 and scatter4 take a matrix, not ", rank, " dimensions"};
+    if ((mode == tensor_map_mode::gather4) && !(rank == 2)) return {"shape: gather4 and scatter4 take a matrix, of rank 2, not of rank ", rank};
     for (uint32_t i = 0; i < Rank; ++i) {
       const int64_t length = static_cast<int64_t>(shape[i]), extent = box[i], step = element_strides[i];
       if ((mode == tensor_map_mode::gather4) && (i == 1) && !(extent == 1)) return {"box[", i, "] = ", extent, ": a box of gather4 and scatter4 is one row"};
@@ -249,7 +249,7 @@ struct tensor_map_im2col {
     const int64_t rank = Rank, bits = type.bits, unit = detail::tensor_map_unit(static_cast<int>(interleave)), filled = static_cast<int>(fill);
     const int64_t number = static_cast<int>(swizzle), span = detail::tensor_map_span(static_cast<int>(swizzle));
     const int64_t address = static_cast<int64_t>(tensor);
-    if (!(3 <= rank && rank <= 5)) return {"shape: ", rank, " dimensions; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D"};
+    if (!(3 <= rank && rank <= 5)) return {"shape: rank ", rank, "; im2col takes 3 to 5: C, W, H, D, N without H and D, or without D"};
     const int64_t limit = int64_t{1} << (16 / (corners > 0 ? corners : 1) - 1);
     const int64_t column = mode == tensor_map_mode::im2col_w_128 ? 128 : pixels, size = channels * column * bits / 8;
     for (uint32_t i = 0; i < Rank; ++i) {
