@@ -101,7 +101,7 @@ template <class Tile, uint32_t Threads>
 struct tile_copies {
   static constexpr bool k_major = Tile::majorness == PTXMMA_MAJORNESS_K;
   static constexpr int unit = 16, element = ptxmma_describe_type(Tile::type).bits / 8;  // bytes
-  static_assert(element > 0, "ptxmma: elements of a byte or more");
+  static_assert(element > 0, "ptxmma: the tile has elements of less than a byte: take one of b8");
   static constexpr int count = unit / element;                                // elements that are copied together
   static constexpr int units = (k_major ? Tile::k : Tile::x) / count;         // of a line
   static constexpr int lines = Threads / units;                               // from one copy of a thread to its next

@@ -102,7 +102,8 @@ struct shared_tile {
 
   static_assert(
       measures.status != PTXMMA_ERROR_MULTIPLE,
-      "ptxmma: the contiguous extent of a tile (k if K-major, else x) fills the swizzle's bytes; the other is a multiple of a group's lines, 4 or 8");
+      "ptxmma: the contiguous extent of a tile (k if K-major, else x) is a multiple of the swizzle's bytes, such as 64 elements of 16 bits with 128B; "
+      "the other is a multiple of a group's lines, 4 or 8");
   static_assert(
       measures.status != PTXMMA_ERROR_SIZE,
       "ptxmma: a tile has elements, and ends below address 524288, which is as far as descriptors reach");

@@ -228,7 +228,7 @@ struct tensor_map_im2col {
   static constexpr uint32_t dimensions = Rank;
   static constexpr int corners_of_mode = Mode == tensor_map_mode::im2col ? 3 : 1;
   static constexpr int corners = Rank < 3 ? 0 : static_cast<int>(Rank) - 2 < corners_of_mode ? static_cast<int>(Rank) - 2 : corners_of_mode;  // along W, H, D
-  static_assert(Mode == tensor_map_mode::im2col || Mode == tensor_map_mode::im2col_w || Mode == tensor_map_mode::im2col_w_128, "ptxmma: a mode of im2col");
+  static_assert(Mode == tensor_map_mode::im2col || Mode == tensor_map_mode::im2col_w || Mode == tensor_map_mode::im2col_w_128, "ptxmma: the mode is im2col or im2col_w or im2col_w_128");
 
   CUtensorMapDataType data_type;
   cuuint64_t shape[Rank];                       // elements of the tensor
