@@ -11,12 +11,14 @@
 // tensor_map_im2col has those of im2col.
 #pragma once
 
+#ifndef __CUDACC_RTC__  // NVRTC has no host
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#endif
 
 #include "shared_tile.cuh"
 
-#if __cplusplus >= 201402L
+#if __cplusplus >= 201402L && !defined(__CUDACC_RTC__)
 namespace ptxmma {
 namespace detail {
 
