@@ -107,7 +107,7 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
 
 def _line_of_init(barriers: Mbarriers, place: Place) -> int:
     """The line of the first instruction that initialises an mbarrier, where its count stands."""
-    return barriers.kernel.function.position(next(each.use.offset for each in barriers.made if each.may_be_of(place)))[0]
+    return barriers.kernel.function.position(barriers.made_on(place)[0].use.offset)[0]
 
 
 def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int | None = None) -> _Arrivals | None:
@@ -204,7 +204,11 @@ def _comes_once(barriers: Mbarriers, arrival: Used, place: Place) -> bool:
 def _answering(barriers: Mbarriers, place: Place) -> Iterator[Used]:
     """The waits for a phase of an mbarrier, or for another one whose every round is filled after such a wait."""
     for wait in barriers.waits:
-        if wait.place is not None and (wait.place.meets(place) or _answers(barriers, wait.place, place)):
+        if wait.place is None:
+            continue
+        # Each round of what fills the other one waits for the first.
+        answers = (each.block in turn for turn in barriers.turns_of(wait.place) for each in barriers.waits_on(place))
+        if wait.place.meets(place) or any(answers):
             yield wait
 
 
@@ -215,7 +219,7 @@ def _come_in_turn(barriers: Mbarriers, arriving: Sequence[Used], place: Place) -
     """
     asked = {each.place for each in _answering(barriers, place) if each.place is not None}
     made = [each for each in barriers.made if each.place == place]
-    return any(not _meet(barriers, arriving, [*made, *(each for each in barriers.waits if each.may_be_of(one))]) for one in asked)
+    return any(not _meet(barriers, arriving, [*made, *barriers.waits_on(one)]) for one in asked)
 
 
 def _meet(barriers: Mbarriers, arriving: Sequence[Used], between: Sequence[Used]) -> bool:
@@ -232,10 +236,3 @@ def _meet(barriers: Mbarriers, arriving: Sequence[Used], between: Sequence[Used]
         return [(way.after, -1) for way in barriers.kernel.ways[place[0]] if way.after >= 0] if stop_after(place)[0] < 0 else []
 
     return any(stop_after(place)[1] for place in reachable([(each.block, each.use.offset) for each in arriving], following))
-
-
-def _answers(barriers: Mbarriers, asked: Place, place: Place) -> bool:
-    """Return whether each round of what fills one mbarrier waits for another one."""
-    filling = [each for each in (*barriers.arrivals, *barriers.fills) if each.place is not None and each.place.meets(asked)]
-    turns = [barriers.round_of(each) for each in filling]
-    return any(wait.block in turn for turn in turns for wait in barriers.waits if wait.may_be_of(place))

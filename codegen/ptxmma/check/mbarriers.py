@@ -45,9 +45,9 @@ class Used(NamedTuple):
         """The mbarrier; None if its address is not followed."""
         return self.use.place
 
-    def may_be_of(self, place: Place) -> bool:
-        """Return whether the instruction may be on an mbarrier at a place."""
-        return self.use.place is None or self.use.place.meets(place)
+    def may_be_of(self, place: Place | None) -> bool:
+        """Return whether the instruction may be on an mbarrier at a place, or at any if its address is not followed."""
+        return self.use.place is None or place is None or self.use.place.meets(place)
 
 
 class Ring(NamedTuple):
@@ -105,8 +105,12 @@ class Mbarriers:
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
             for named in (pairing.made, pairing.arrives, pairing.waits)
         )
-        self.arrivals_on = functools.cache(self._arrivals_on)  # several rules ask for the same ones
         self.fills = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
+        # The same that may be on an mbarrier at a place: several rules ask for the same ones.
+        self.made_on, self.arrivals_on, self.fills_on, self.waits_on = (
+            functools.cache(functools.partial(_may_be_on, each)) for each in (self.made, self.arrivals, self.fills, self.waits)
+        )
+        self.turns_of = functools.cache(self._turns_of)
 
     @functools.cached_property
     def are_counted(self) -> bool:
@@ -186,8 +190,7 @@ class Mbarriers:
     def tells_copies_alone(self, use: Use) -> bool:
         """Return whether only loops that copy wait for the mbarrier of an instruction."""
         copies = {each.block for each in self.fills}
-        waits = [each for each in self.waits if use.place is None or each.may_be_of(use.place)]
-        return all(not self.round_of(each).isdisjoint(copies) for each in waits)
+        return all(not self.round_of(each).isdisjoint(copies) for each in self.waits_on(use.place))
 
     @functools.cached_property
     def _counts(self) -> list[tuple[Used, Sum]]:
@@ -202,9 +205,9 @@ class Mbarriers:
         places = threads_at(self.kernel.executed, offset).bit_length() if self.kernel.addresses.is_by_thread(offset) else 0
         return used._replace(use=used.use._replace(place=place._replace(places=places)))
 
-    def _arrivals_on(self, place: Place) -> list[Used]:
-        """The instructions that may arrive on an mbarrier."""
-        return [each for each in self.arrivals if each.may_be_of(place)]
+    def _turns_of(self, place: Place) -> set[frozenset[int]]:
+        """The loops whose rounds arrive on an mbarrier, or fill it."""
+        return {self.round_of(each) for each in (*self.arrivals_on(place), *self.fills_on(place)) if each.place is not None}
 
     def arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
@@ -237,6 +240,10 @@ class Mbarriers:
     def reached(self, words: Sequence[str]) -> list[Reached]:
         """The instructions with some opcodes, with the threads of the block that may execute them."""
         return [each for each in self.kernel.executed.values() if any(starts(each.opcode, word.encode()) for word in words)]
+
+
+def _may_be_on(uses: Sequence[Used], place: Place | None) -> list[Used]:
+    return [each for each in uses if each.may_be_of(place)]
 
 
 def words_of_phases(pairing: Pairing) -> set[str]:

@@ -16,7 +16,7 @@ from ptxmma.check.kernels import Kernel, Way, threads_at
 from ptxmma.check.partial_barriers import apart
 from ptxmma.check.transitions import ALIGNED, EXIT, Happening, Held, Machine, Step, is_made, machine_of
 from ptxmma.ptx.blocks import NotFollowedError, opposite
-from ptxmma.ptx.conditions import Condition, common, contradicts, joined
+from ptxmma.ptx.conditions import Condition, Joined, common, contradicts, joined
 from ptxmma.ptx.graphs import spread
 from ptxmma.ptx.outline import starts
 from ptxmma.ptx.thread_masks import ALL_THREADS
@@ -218,7 +218,7 @@ class _Walk:
     ) -> None:
         self._kernel, self._machine, self._steps, self._size, self._capacity = kernel, machine, steps, size, capacity
         self._ways, self._predicates, self._threads_of = _deciding(kernel, steps), kernel.registers, kernel.registers.threads
-        self._reachable = functools.cache(self._reach)
+        self._reachable, self._joined = functools.cache(self._reach), functools.cache(self._join)
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
@@ -281,8 +281,13 @@ class _Walk:
         """A path if a predicate holds; none if it cannot."""
         if not predicate:
             return [path]
-        both = joined(path.conditions, self._predicates.condition(predicate, offset))
+        both = self._joined(path.conditions, predicate, offset)
+        if both is not None and both.conditions is path.conditions and both.certain:
+            return [path]
         return [] if both is None else [path._replace(conditions=both.conditions, certain=path.certain and both.certain)]
+
+    def _join(self, conditions: frozenset[Condition], predicate: bytes, offset: int) -> Joined | None:
+        return joined(conditions, self._predicates.condition(predicate, offset))
 
     def _left(self, path: _Path, number: int, way: Way) -> _Path:
         """A path after a way out of a block: not certain if the way ends a loop by a counter on whose earlier numbers the path depends."""

@@ -185,15 +185,13 @@ class _Phases:
         return any(
             other.block in before and wait.block in self._from(other.block, made)
             for offset, other in self._waits.items()
-            if (other.block != wait.block or offset < wait.use.offset) and wait.place is not None and other.may_be_of(wait.place)
+            if (other.block != wait.block or offset < wait.use.offset) and other.may_be_of(wait.place)
             if other not in early or other.place != wait.place
         )
 
     def _after(self, wait: Used) -> Collection[int]:
         """The blocks that threads may reach after a wait before another one for the same mbarrier."""
-        place = wait.use.place
-        others = {each.block for each in self._waits.values() if each.use.place is None or place is None or each.use.place.meets(place)}
-        return self._from(wait.block, others)
+        return self._from(wait.block, {each.block for each in self._barriers.waits_on(wait.place)})
 
     def _from(self, start: int, ends: Collection[int]) -> dict[int, int]:
         """A mask of the threads that come from a block to others, by their numbers; not through some, to which they come.
@@ -244,9 +242,8 @@ class _Phases:
             parity = self._parities(wait)
             if place is None or not turn or parity is None or len(parity) != 1 or (place.step and not place.places):
                 continue
-            others = [each for each in barriers.waits if each.may_be_of(place)]
-            made = [each for each in barriers.made if each.may_be_of(place) and each.block in turn]
-            if made or any(self._parities(each) != parity for each in others):
+            made = any(each.block in turn for each in barriers.made_on(place))
+            if made or any(self._parities(each) != parity for each in barriers.waits_on(place)):
                 continue
             again = next((each for each in barriers.arrivals if self._uses_phases(each, wait, turn)), None)
             if again is not None:

@@ -34,7 +34,7 @@ def unheard(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     if not remote or ends or not _after(barriers, {each.block for each in (*remote, *barriers.waits)}).isdisjoint(met):
         return
     copies = {each.block for each in barriers.fills if b"async" in each.use.opcode}
-    waits = [[wait for wait in barriers.waits if each.place is None or wait.may_be_of(each.place)] for each in remote]
+    waits = [barriers.waits_on(each.place) for each in remote]
     if any(each.place is None for each in remote) or not all(each and _fill(barriers, each, copies) for each in waits):
         return
     if _OTHERS.search(text):

@@ -79,7 +79,7 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     if not readers or readers & writers:
         return
     told = [each for each in barriers.arrivals if threads_at(barriers.kernel.executed, each.use.offset) & readers]
-    if any(each.place is None or wait.may_be_of(each.place) for each in told for wait in barriers.waits):
+    if any(barriers.waits_on(each.place) for each in told):
         return
     for commit in barriers.arrivals:
         turn = barriers.round_of(commit)
@@ -109,7 +109,7 @@ def _writes_again(barriers: Mbarriers, writing: Sequence[Reached], turn: frozens
 def _is_ordered(barriers: Mbarriers, place: Place, turn: frozenset[int]) -> bool:
     """Return whether a round of a loop has an instruction by which those who wait for an mbarrier may tell that they have read."""
     orders = [each for each in barriers.orders if each.block in turn]
-    reading = [barriers.round_of(each) for each in barriers.waits if each.may_be_of(place)]
+    reading = [*map(barriers.round_of, barriers.waits_on(place))]
     if not barriers.tracking.isdisjoint(frozenset().union(*reading)):
         return any(each.opcode.startswith(_OF_MBARRIERS) for each in orders)
     # A barrier that no round of a reader executes is one of the threads that copy.
@@ -131,10 +131,11 @@ def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
         for each in barriers.arrivals
         if _EXPECTED not in each.use.opcode or threads_at(barriers.kernel.executed, each.use.offset) != thread
     ]
-    if thread.bit_count() != 1 or any(wait.place is None or each.may_be_of(wait.place) for each in others for wait in waits):
+    if thread.bit_count() != 1 or any(each.may_be_of(wait.place) for each in others for wait in waits):
         return False
-    waiting = [each for each in barriers.waits if copy.place is None or each.may_be_of(copy.place)]
-    readers = functools.reduce(int.__or__, [threads_at(barriers.kernel.executed_together, each.use.offset) for each in waiting], 0)
+    readers = functools.reduce(
+        int.__or__, [threads_at(barriers.kernel.executed_together, each.use.offset) for each in barriers.waits_on(copy.place)], 0
+    )
     return readers.bit_count() > thread_values.WARP or not barriers.tracking.isdisjoint(turn)
 
 

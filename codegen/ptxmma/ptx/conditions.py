@@ -175,7 +175,8 @@ def _are_independent(conditions: frozenset[Condition], fresh: Condition) -> bool
     return not related or (alike and functools.reduce(operator.and_, [each.numbers for each in related], fresh.numbers) != 0)
 
 
-def common(conditions: Iterable[Condition]) -> int:
+@functools.lru_cache(maxsize=1 << 12)
+def common(conditions: frozenset[Condition]) -> int:
     """A mask of the threads, by ``%tid.x``, that may see the outcomes of all conditions."""
     return functools.reduce(operator.and_, [each.threads for each in conditions], ALL_THREADS)
 
