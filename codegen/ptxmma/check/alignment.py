@@ -43,7 +43,7 @@ class Alignment:
         function = kernel.function
         aligned = [opcode for opcode in kernel.opcodes if self._aligned(opcode)]
         addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
-        for statement, place, text in kernel.bits.doubts(lambda known: _doubts(addressed, known)):
+        for statement, place, text in _doubts(addressed, kernel.bits):
             yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
         for statement, operands in addressed:
             for place, operand in operands:

@@ -69,7 +69,7 @@ class Clusters:
             return
         yield from self._misplaced(kernel.function)
         named = [(each, self._naming(each.opcode)) for each in kernel.function.statements_of(naming)]
-        for statement, place, text in kernel.bits.doubts(lambda known: _doubts(named, known, kernel.cluster)):
+        for statement, place, text in _doubts(named, kernel.bits, kernel.cluster):
             yield Remark(kernel.function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
 
     def _misplaced(self, function: Function) -> Iterator[tuple[Remark, bytes]]:

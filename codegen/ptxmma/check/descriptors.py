@@ -88,7 +88,7 @@ class MatrixDescriptors:
         """
         function = kernel.function
         reported = set[str]()
-        for issue, each, text in kernel.bits.doubts(functools.partial(self._doubts, outline)):
+        for issue, each, text in self._doubts(outline, kernel.bits):
             message = f"in the descriptor of {each.matrix.name.upper()}, {text} (PTX ISA {each.source})"
             statement = function.statement(issue.offset)
             if statement is not None and statement.broken is None and message not in reported:
@@ -184,7 +184,7 @@ class TensorDescriptors:
         function = kernel.function
         statements = [each for each in function.statements() if each.broken is None and each.opcode.startswith(self._opcodes)]
         reported = set[str]()
-        for statement, each, text, severity in kernel.bits.doubts(functools.partial(self._doubts, statements, kernel.target)):
+        for statement, each, text, severity in self._doubts(statements, kernel.target, kernel.bits):
             where = f"in the descriptor of {each.matrix.upper()}, " if each.matrix else f"in the {each.kind.replace('-', ' ')}, "
             # A limit of products brings its own source.
             message = f"{where}{text}" if "(PTX ISA " in text else f"{where}{text} (PTX ISA {each.source})"

@@ -108,7 +108,7 @@ class Executions:
             yield from self._lone(kernel)
         yield from self._doubled(kernel)
         if _SENT in text:
-            yield from kernel.bits.doubts(lambda known: self._untold(kernel, known))
+            yield from self._untold(kernel)
         if b"%tid.y" in text or b"%tid.z" in text:
             return
         yield from self._repeated(kernel)
@@ -174,7 +174,7 @@ class Executions:
                 message += f" (PTX ISA {issuer.source})"
                 yield Remark(Token(each.opcode, each.offset), "warning", "repeated-issue", message), each.opcode
 
-    def _untold(self, kernel: Kernel, known: KnownBits) -> Iterator[tuple[Remark, bytes]]:
+    def _untold(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on waits of a thread block for an mbarrier on which nothing but commits arrives, and only those for others."""
         for pairing, fault in self._untold_faults:
             arrivals = [*uses_of(kernel.addresses, pairing.arrives)]
@@ -182,7 +182,7 @@ class Executions:
                 told = 0
                 for use in arrivals:
                     if use.place is None or wait.place is None or use.place.meets(wait.place):
-                        told |= _told_by(use, threads_at(kernel.executed_by_blocks, use.offset), known)
+                        told |= _told_by(use, threads_at(kernel.executed_by_blocks, use.offset), kernel.bits)
                 untold = threads_at(kernel.executed_by_blocks_together, wait.offset) & ~told
                 if told and untold:
                     lone = (untold & -untold).bit_length() - 1

@@ -17,7 +17,7 @@ from ptxmma.ptx.blocks import Blocked, NotFollowedError, blocks, opposite
 from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.graphs import Graph, reachable, spread
-from ptxmma.ptx.known_bits import RegisterBits
+from ptxmma.ptx.known_bits import KnownBits
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
 
@@ -133,9 +133,9 @@ class Kernel:
         return Addresses(self.text, self.registers)
 
     @functools.cached_property
-    def bits(self) -> RegisterBits:
-        """The bits of its registers."""
-        return RegisterBits(self.text, self.function.passed, self.function.registers.variable)
+    def bits(self) -> KnownBits:
+        """The bits that are known of its registers."""
+        return KnownBits(self.registers, self.function.passed, self.function.registers.variable)
 
     @functools.cached_property
     def is_closed(self) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.kernels import Kernel
     from ptxmma.ptx.blocks import Blocked
-    from ptxmma.ptx.known_bits import KnownBits
+    from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.statements import Statement
 
 #: The modifier that shifts A.
@@ -62,7 +62,7 @@ def of_kernel(catalog: Catalog, kernel: Kernel, statements: Sequence[Statement])
         graph = blocks(Outline(kernel.text, Asynchronous({word: {} for word in words})))
     except NotFollowedError:
         return
-    for reader, earlier in kernel.bits.doubts(lambda known: _readers(graph, products, known)):
+    for reader, earlier in _readers(graph, products, kernel.registers):
         product = products[reader]
         line = kernel.function.position(earlier)[0]
         text = f"the product of line {line} has .{_MODIFIER}, which shifts this A after it has read it: each lane "
@@ -96,10 +96,10 @@ def _product(catalog: Catalog, statement: Statement) -> _Product | None:
     return _Product(statement, place, source)
 
 
-def _readers(graph: Sequence[Blocked], products: Mapping[int, _Product], known: KnownBits) -> Iterator[tuple[int, int]]:
+def _readers(graph: Sequence[Blocked], products: Mapping[int, _Product], registers: Predicates) -> Iterator[tuple[int, int]]:
     """The places of products that read a shifted A, each with the place of the first product that may have shifted it."""
     address_of = {offset: each.statement.operands[each.place] for offset, each in products.items() if each.place >= 0}
-    once = (offset for offset, text in address_of.items() if all(len(known.writers(name)) <= 1 for name in words_of(text)))
+    once = (offset for offset, text in address_of.items() if all(len(registers.writes(name)) <= 1 for name in words_of(text)))
     shifting = {offset: 1 << number for number, offset in enumerate(each for each in once if products[each].shifts)}
     found: dict[int, int] = {}
 

@@ -172,20 +172,17 @@ class TensorKernels:
         if protocol is None or self._first(limits, statements) is None:
             return
 
-        def misuses(known: KnownBits) -> Iterator[Misuse]:
-            def size(statement: Statement) -> int | None:
-                count = memory.count_of(known, statement)
-                return count.columns if count is not None else None
+        def size(statement: Statement) -> int | None:
+            count = memory.count_of(statement)
+            return count.columns if count is not None else None
 
-            def column(operand: bytes) -> int | None:
-                address = addresses.of(operand, exact=True)
-                return address[0] % (1 << COLUMN_BITS) if address is not None else None
+        def column(operand: bytes) -> int | None:
+            address = addresses.of(operand, exact=True)
+            return address[0] % (1 << COLUMN_BITS) if address is not None else None
 
-            addresses = TensorAddresses(kernel, known, statements)
-            followed = [life for life in protocol.lifecycles if not life.alone]
-            return lifecycles.of_kernel(kernel, followed, statements, size, memory.capacity, column)
-
-        yield from kernel.bits.doubts(misuses)
+        addresses = TensorAddresses(kernel, statements)
+        followed = [life for life in protocol.lifecycles if not life.alone]
+        yield from lifecycles.of_kernel(kernel, followed, statements, size, memory.capacity, column)
 
     def _unwaited(self, kernel: Kernel, statements: list[Statement], loaded: Statement) -> Iterator[tuple[Remark, bytes]]:
         """The remark that a kernel does not wait for its loads."""

@@ -71,12 +71,11 @@ class TensorAddresses:
 
     Args:
         kernel: the kernel.
-        known: the bits of its registers.
         statements: the instructions of the kernel.
     """
 
-    def __init__(self, kernel: Kernel, known: KnownBits, statements: Sequence[Statement]) -> None:
-        self._kernel, self._known = kernel, known
+    def __init__(self, kernel: Kernel, statements: Sequence[Statement]) -> None:
+        self._kernel = kernel
         self._distances = functools.cache(self._distance)  # many accesses have one address
         #: The opcodes of instructions that read their first operand.
         self._reading = tuple({each.opcode for each in statements if each.operands and not each.operands[0].startswith((b"{", b"["))})
@@ -90,7 +89,7 @@ class TensorAddresses:
         offset = integer(match[2]) if match and match[2] else 0
         if match is None or offset is None:
             return None
-        bits = self._known.of(match[1]).within(32)
+        bits = self._kernel.bits.of(match[1]).within(32)
         if not bits.unknown:
             return bits.value + offset, False
         distance = self._distances(match[1], exact)
@@ -102,7 +101,7 @@ class TensorAddresses:
         for _ in range(_DEEPEST):
             writes = registers.writes(name)
             moves = [write for write in writes if _MOVED.fullmatch(write[0]) and not registers.is_of_list(write)]
-            if len(moves) != 1 or sum(not opcode.startswith(self._reading) for opcode in self._known.writers(name)) > 1:
+            if len(moves) != 1 or sum(not write[0].startswith(self._reading) for write in writes) > 1:
                 return None
             opcode, _, rest, place = moves[0]
             if opcode.startswith(b"ld"):
@@ -127,7 +126,7 @@ class TensorAddresses:
         number = integer(operand)
         if number is not None:
             return number
-        bits = self._known.of(operand).within(COLUMN_BITS)
+        bits = self._kernel.bits.of(operand).within(COLUMN_BITS)
         return None if (bits.value | bits.unknown) >> (COLUMN_BITS - 1) or (exact and bits.unknown) else bits.value
 
     def _last(self, operand: bytes, place: int) -> int | None:
@@ -175,22 +174,20 @@ class TensorMemory:
         Args:
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
-        for statement, access, text in self._kernel.bits.doubts(functools.partial(self._outside, product_of)):
+        for statement, access, text in self._outside(product_of):
             message = f"{text} (PTX ISA {access.source})"
             yield (
                 Remark(self._kernel.function.operand(statement, access.place), "warning", "tensor-memory-bounds", message),
                 statement.opcode,
             )
 
-    def _outside(
-        self, product_of: Callable[[Statement, KnownBits, str], Instruction | None], known: KnownBits
-    ) -> Iterator[tuple[Statement, _Access, str]]:
-        addresses = TensorAddresses(self._kernel, known, self._statements)
-        allocated, target = self._allocated(known), self._kernel.target
+    def _outside(self, product_of: Callable[[Statement, KnownBits, str], Instruction | None]) -> Iterator[tuple[Statement, _Access, str]]:
+        addresses = TensorAddresses(self._kernel, self._statements)
+        allocated, target = self._allocated, self._kernel.target
         for statement in self._statements:
             if statement.broken is not None:
                 continue
-            instruction = product_of(statement, known, target) or self._catalog.meaning(spelling_of(statement.opcode))
+            instruction = product_of(statement, self._kernel.bits, target) or self._catalog.meaning(spelling_of(statement.opcode))
             memory = self._catalog.database.spec.tensor_memory_of(instruction.variant.facts) if instruction is not None else None
             if instruction is None or memory is None:
                 continue
@@ -225,9 +222,10 @@ class TensorMemory:
         rows = (row.size for row in memory.coordinates["column"] if not features or not {*row.targets}.isdisjoint(features))
         return next(rows, memory.most("column"))
 
-    def _allocated(self, known: KnownBits) -> int:
+    @functools.cached_property
+    def _allocated(self) -> int:
         """The columns of all allocations of the kernel; 0 where they are not known."""
-        counts = [self.count_of(known, each) for each in self._statements_of(self._allocating)]
+        counts = [self.count_of(each) for each in self._statements_of(self._allocating)]
         columns = [count.columns for count in counts if count is not None and count.columns]
         return sum(columns) if len(columns) == len(counts) else 0
 
@@ -238,16 +236,16 @@ class TensorMemory:
 
     def columns(self) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on numbers of columns, each with the opcode that it is about."""
-        for each, place, text in self._kernel.bits.doubts(self._wrong_numbers):
+        for each, place, text in self._wrong_numbers():
             yield Remark(self._kernel.function.operand(each, place), "warning", "tensor-memory-columns", text), each.opcode
 
-    def _wrong_numbers(self, known: KnownBits) -> Iterator[tuple[Statement, int, str]]:
+    def _wrong_numbers(self) -> Iterator[tuple[Statement, int, str]]:
         """The doubts: an instruction, the number of an operand, and the reason."""
         allocated = set[int | None]()
         freed: list[tuple[Statement, int, int]] = []
         allocating = self._statements_of(self._allocating)
         for each in sorted((*allocating, *self._statements_of(self._freeing)), key=lambda each: each.start):
-            count = self.count_of(known, each)
+            count = self.count_of(each)
             if count is None:
                 continue
             place, columns = count.place, count.columns
@@ -265,13 +263,13 @@ class TensorMemory:
                     lacking = f"no {self._allocating.instruction} of the kernel has as many; free as many as were allocated"
                     yield each, place, f"it frees {columns} columns, and {lacking} (PTX ISA {self._freeing.source})"
 
-    def count_of(self, known: KnownBits, statement: Statement) -> Count | None:
+    def count_of(self, statement: Statement) -> Count | None:
         """The number of columns that an instruction allocates or frees; None where it has no such operand."""
         instruction = self._catalog.meaning(spelling_of(statement.opcode))
         operands = instruction.forms[0].operands if instruction is not None else ()
         for place, (operand, written) in enumerate(zip(operands, statement.operands, strict=False)):
             if operand.kind == "columns":
-                value = known.of(written).within(32)
+                value = self._kernel.bits.of(written).within(32)
                 return Count(place, operand.name, tuple(operand.immediates or ()), None if value.unknown else value.value)
         return None
 

@@ -30,7 +30,7 @@ _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\}
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
 #: Names; special registers with their dimension.
 _words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
-_LISTED = re.compile(rb"\s+\{")
+_LISTED = re.compile(rb"\s+\{([^{}]*)")
 _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
@@ -291,7 +291,7 @@ class Predicates:
             before = copied[0][2]
         chosen = (operand, before) if not guard.startswith(b"!") else (before, operand)
         guard = guard.lstrip(b"!")
-        return b"selp.b32", 0, b", ".join((*chosen, own.get(guard, guard))), offset
+        return b"selp" + opcode[len(b"mov") :], 0, b", ".join((*chosen, own.get(guard, guard))), offset
 
     def _blocks(self) -> list[_Block]:
         """The blocks of inline assembly that declare registers."""
@@ -307,6 +307,11 @@ class Predicates:
     def is_of_list(self, write: Write) -> bool:
         """Return whether an instruction writes the registers of a list in braces."""
         return _LISTED.match(self._text, write[3] + len(write[0])) is not None
+
+    def count(self, write: Write) -> int:
+        """The number of registers that an instruction writes."""
+        listed = _LISTED.match(self._text, write[3] + len(write[0]))
+        return listed[1].count(b",") + 1 if listed is not None else 1
 
     def values_written(self, name: bytes) -> list[Write]:
         """The instructions that write a register, with a constant or a variable in place of a copied register that is known to have one.

@@ -7,43 +7,22 @@ operations are followed; the result of every other instruction is unknown.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals
-from ptxmma.ptx.variables import Variable
 
-_WRITES = re.compile(rb"(?<![\w$%.])(call|[a-z]\w*\.[\w.:]*)\s+\(?\s*(\{[^{};]*\}|[\w$%|]+)\s*[,)]([^;]*)")
-_REST = rb"\s+(\{[^{};]*\}|[\w$%|]+)\s*,([^;]*)"
-#: The instructions whose results are known, one by one: a search for what begins with a word is fast.
-_COMPUTED = [
-    re.compile(b"(" + opcode + rb"(?:16|32|64))" + _REST)
-    for opcode in (
-        rb"mov\.[bus]",
-        rb"or\.b",
-        rb"and\.b",
-        rb"xor\.b",
-        rb"shfl\.sync\.idx\.b",
-        rb"add\.[us]",
-        rb"sub\.[us]",
-        rb"shl\.b",
-        rb"mul\.(?:lo|wide)\.[us]",
-        rb"mad\.(?:lo|wide)\.[us]",
-        rb"shr\.[bu]",
-        rb"bfi\.b",
-        rb"selp\.[bsu]",
-        rb"cvt\.u\d\d\.u",
-        rb"cvta(?:\.to)?\.shared(?:::\w+)?\.u",
-    )
-]
+if TYPE_CHECKING:
+    from ptxmma.ptx.conditions import Predicates
+    from ptxmma.ptx.thread_masks import Write
+    from ptxmma.ptx.variables import Variable
+
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(
     rb"((?:mov|or|and|xor|shfl\.sync\.idx|add|sub|shl|bfi|selp|(?:mul|mad)\.(?:lo|wide))(?=\.[bus])|shr(?=\.[bu])|cvt\.u(16|32|64)(?=\.u)"
     rb"|cvta(?=(?:\.to)?\.shared))(?:(?:\.to)?\.shared(?:::\w+)?)?\.[bus](16|32|64)"
 )
-_Doubt = TypeVar("_Doubt")
 #: Instructions between a register and the constants that it is made of: of more, nothing is known.
 _DEEPEST = 64
 
@@ -104,11 +83,6 @@ class Bits(NamedTuple):
 
 
 _UNKNOWN = Bits(0, _MASK)
-_Variables = Callable[[bytes], Variable | None]
-
-
-def _no_variable(_: bytes, /) -> None:
-    """No variable, whatever the name is."""
 
 
 class KnownBits:
@@ -117,22 +91,13 @@ class KnownBits:
     Registers of one name in several scopes count as one.
 
     Args:
-        text: the function's text.
+        registers: the function's registers.
         passed: the numbers that registers have at first, by their names.
         variable_of: the variable that a name means, or None.
-        guess: whether to take only the instructions that are followed for writes, which is faster: no bit that is known is unknown then.
     """
 
-    def __init__(self, text: bytes, passed: Mapping[bytes, int], variable_of: _Variables = _no_variable, *, guess: bool = False) -> None:
-        self._passed, self._variable_of = passed, variable_of
-        self._writes: dict[bytes, list[tuple[bytes, bytes, bytes]]] = {}
-        for write in itertools.chain.from_iterable(each.findall(text) for each in (_COMPUTED if guess else [_WRITES])):
-            target = write[1]
-            for name in (target,) if target.isalnum() or target[1:].isalnum() else _WORDS.findall(target):
-                if name in self._writes:
-                    self._writes[name].append(write)
-                else:
-                    self._writes[name] = [write]
+    def __init__(self, registers: Predicates, passed: Mapping[bytes, int], variable_of: Callable[[bytes], Variable | None]) -> None:
+        self._registers, self._passed, self._variable_of = registers, passed, variable_of
         self._known: dict[bytes, Bits] = {}
         self._depth = 0
 
@@ -160,10 +125,10 @@ class KnownBits:
             count: the number of dropped bits next to the field.
         """
         for _ in range(_DEEPEST):
-            writes = self._writes.get(operand, ())
+            writes = self._registers.writes(operand)
             if len(writes) != 1:
                 return 0
-            opcode, target, rest = writes[0]
+            opcode, place, rest, _ = writes[0]
             what, width, converted = _operation(opcode)
             operands = [each.strip() for each in rest.split(b",")]
             if what in (b"shl", b"shr"):
@@ -175,8 +140,7 @@ class KnownBits:
                 low += places if what == b"shr" else -places
                 operands = operands[:1]
             elif what == b"mov" and (parts := _WORDS.findall(rest)):
-                names = _WORDS.findall(target)
-                low += names.index(operand) * (width // len(names))
+                low += place * (width // self._registers.count(writes[0]))
                 place, low = divmod(low, width // len(parts))
                 operands = parts[place : place + 1]
             elif what not in _IN_PLACE and not converted:
@@ -187,33 +151,29 @@ class KnownBits:
             operand = carriers[0]
         return 0
 
-    def writers(self, name: bytes) -> list[bytes]:
-        """The opcodes of the instructions that have a register for their first operand, or in it."""
-        return [opcode for opcode, _, _ in self._writes.get(name, ())]
-
     def _computed(self, operand: bytes) -> Bits:
-        writes = self._writes.get(operand) if not operand[:1].isdigit() else None  # bar.sync 0, 128 writes nothing
-        if writes is None:
+        writes = self._registers.writes(operand)
+        if not writes:
             number = self._passed[operand] if operand in self._passed else literals.integer(operand)
             return self._address(operand) if number is None else Bits(number).within(64)
         if self._depth >= _DEEPEST:
             return _UNKNOWN
         self._depth += 1
-        known = functools.reduce(Bits.either, [self._written(operand, *write) for write in writes])
+        known = functools.reduce(Bits.either, map(self._written, writes))
         self._depth -= 1
         return known
 
-    def _written(self, name: bytes, opcode: bytes, target: bytes, rest: bytes) -> Bits:
+    def _written(self, write: Write) -> Bits:
         """The bits that an instruction writes into one of the registers of its first operand."""
+        opcode, place, rest, _ = write
         what, width, converted = _operation(opcode)
         if not what:
             return _UNKNOWN
         if converted:
             return self.of(rest.strip()).within(width).within(converted)
         if what == b"mov":
-            names = _WORDS.findall(target)
-            part = width // len(names)
-            return self._packed(rest.strip(), width).shifted(-names.index(name) * part).within(part)
+            part = width // self._registers.count(write)
+            return self._packed(rest.strip(), width).shifted(-place * part).within(part)
         operands = rest.split(b",")
         if len(operands) != _OPERANDS.get(what, 2):
             return _UNKNOWN
@@ -227,35 +187,6 @@ class KnownBits:
         parts = [name.strip() for name in operand[1:-1].split(b",")]
         part = width // len(parts)
         return functools.reduce(Bits.__or__, [self.of(name).within(part).shifted(place * part) for place, name in enumerate(parts)])
-
-
-class RegisterBits:
-    """Known bits of the registers of a function, found out when they are asked for.
-
-    Args:
-        text: the function's text.
-        passed: the numbers that registers have at first, by their names.
-        variable_of: the variable that a name means, or None.
-    """
-
-    def __init__(self, text: bytes, passed: Mapping[bytes, int], variable_of: _Variables = _no_variable) -> None:
-        self._arguments = text, passed, variable_of
-
-    @functools.cached_property
-    def _known(self) -> KnownBits:
-        return KnownBits(*self._arguments)
-
-    @functools.cached_property
-    def _guessed(self) -> KnownBits:
-        return KnownBits(*self._arguments, guess=True)
-
-    def doubts(self, about: Callable[[KnownBits], Iterator[_Doubt]]) -> Iterator[_Doubt]:
-        """The doubts about the registers.
-
-        Most functions have nothing doubtful, even if only the followed instructions count as writes.
-        """
-        if any(True for _ in about(self._guessed)):
-            yield from about(self._known)
 
 
 @functools.lru_cache(maxsize=1 << 8)
