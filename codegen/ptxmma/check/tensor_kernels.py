@@ -211,7 +211,7 @@ class TensorKernels:
                 stored = each.operands[-1] if each.operands and each.opcode.startswith(self._stores) else b""
                 needed = registers.sources(words_of(stored))
                 for load in loads:
-                    if not load.operands or not needed.issuperset(words_of(load.operands[0])):
+                    if not load.operands or not needed >= {*words_of(load.operands[0])}:
                         return load, each
                 loads.clear()
                 followed += 1

@@ -11,11 +11,13 @@ import functools
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
 from ptxmma.ptx.flow_events import words_of
+from ptxmma.ptx.graphs import reachable
+from ptxmma.ptx.text_loops import labels_of
 from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks, Write
 
 #: A comparison of the values that tell paths apart.
@@ -35,13 +37,13 @@ _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
-#: A label to which a branch may go: not what LLVM writes for debuggers.
-_LABEL = re.compile(rb"[\s;{}](?!\$L__tmp)[\w$]+:(?!:)")
+#: A label to which no branch goes: LLVM writes it for debuggers.
+_OF_DEBUGGERS = b"$L__tmp"
 #: A block of inline assembly that begins with a declaration and has no block in it; names that it declares one by one.
 _BLOCK = re.compile(rb"\{\s*\.reg\b(?:[^{}]{0,1000}\{[^{};]*\}){0,8}[^{}]{0,1000}\}")
 _DECLARED = re.compile(rb"\.reg\s*\.\w+\s+([^;<{}]*);")
 _APART = re.compile(rb"([^\w$%]+)")
-_PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*\Z")
+_PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*")
 _LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
@@ -195,7 +197,8 @@ def _possible(conditions: list[Condition]) -> bool:
 
 def predicate_before(text: bytes, place: int) -> bytes:
     """The predicate of an instruction at a place of a text, ``b"!%p1"``; empty without one, or where it cannot be read."""
-    match = _PREDICATE.search(text, max(0, place - _LONGEST_PREDICATE), place)
+    at = text.rfind(b"@", max(0, place - _LONGEST_PREDICATE), place)
+    match = _PREDICATE.fullmatch(text, at, place) if at >= 0 else None
     return match[1] + match[2] if match else b""
 
 
@@ -218,6 +221,7 @@ class Predicates:
         self._masks = ThreadMasks(self.writes, thread_values.INDEX, self._threads, constant_before=self._constant_before)
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
+        self._changing = functools.cache(self._that_change)
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
         """The condition that a predicate, ``b"!%p1"``, holds."""
@@ -283,11 +287,11 @@ class Predicates:
         """The selection that a copy under a predicate makes, if the only write before is a copy, too, and nothing comes between."""
         opcode, _, before, place = writes[name][0]
         guard = predicate_before(self._text, offset) if opcode.startswith(b"mov.") else b""
-        between = self._text[place:offset] if guard else b""
-        if not guard or between.count(name) != 1 or _LABEL.search(between) or predicate_before(self._text, place):
+        once = guard and self._text.count(name, place, offset) == 1
+        if not once or self._is_parted(place, offset) or predicate_before(self._text, place):
             return None
         copied = writes.get(before.strip(), [])
-        if len(copied) == 1 and copied[0][0].startswith(b"mov.") and not _LABEL.search(self._text, copied[0][3], place):
+        if len(copied) == 1 and copied[0][0].startswith(b"mov.") and not self._is_parted(copied[0][3], place):
             before = copied[0][2]
         chosen = (operand, before) if not guard.startswith(b"!") else (before, operand)
         guard = guard.lstrip(b"!")
@@ -345,18 +349,21 @@ class Predicates:
     def write_before(self, name: bytes, offset: int) -> Write | None:
         """The last instruction before a place that writes a register, if no label comes between; None where another may write it."""
         before = next((write for write in reversed(self.writes(name)) if write[3] < offset), None)
-        return None if before is None or _LABEL.search(self._text, before[3], offset) else before
+        return None if before is None or self._is_parted(before[3], offset) else before
 
-    def sources(self, names: Iterable[bytes]) -> set[bytes]:
+    def _is_parted(self, first: int, last: int) -> bool:
+        """Return whether a label lies between two places, from which a branch may come."""
+        number = bisect.bisect(self._labels, first)
+        return number < len(self._labels) and self._labels[number] < last
+
+    @functools.cached_property
+    def _labels(self) -> list[int]:
+        """The places of the labels to which a branch may go."""
+        return [place for name, place in labels_of(self._text) if not name.startswith(_OF_DEBUGGERS)]
+
+    def sources(self, names: Iterable[bytes]) -> Set[bytes]:
         """Registers, and all from which they are computed, at any remove."""
-        found = {*names}
-        waiting = [*found]
-        while waiting:
-            for _, _, operands, _ in self.writes(waiting.pop()):
-                fresh = [name for name in words_of(operands) if name not in found]
-                found.update(fresh)
-                waiting += fresh
-        return found
+        return reachable(names, lambda name: (word for _, _, operands, _ in self.writes(name) for word in words_of(operands))).keys()
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
@@ -412,7 +419,7 @@ class Predicates:
         alike = value.changes and not value.polled and value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED))
         return self._changing(name) if alike else ()
 
-    def _changing(self, name: bytes) -> Sequence[bytes]:
+    def _that_change(self, name: bytes) -> Sequence[bytes]:
         """The registers, of a register and all from which it is computed, that several instructions write."""
         return [source for source in self.sources([name]) if len(self.writes(source)) > 1]
 

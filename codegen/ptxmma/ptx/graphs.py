@@ -16,9 +16,10 @@ def reachable(starts: Iterable[_Node], following: Callable[[_Node], Iterable[_No
     found = dict.fromkeys(starts)
     waiting = [*found]
     for node in waiting:
-        fresh = [after for after in dict.fromkeys(following(node)) if after not in found]
-        found.update(dict.fromkeys(fresh))
-        waiting += fresh
+        for after in following(node):
+            if after not in found:
+                found[after] = None
+                waiting.append(after)
     return found
 
 

@@ -6,13 +6,22 @@ import bisect
 import collections
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ptxmma.ptx.sums import Rounds
 
-_LABEL = re.compile(rb"[\s;{}]([\w$%]+):(?!:)")
+#: The end of a label, and its name: a search for a colon is fast.
+_COLON, _NAME = re.compile(rb":(?<=[\w$%]:)(?!:)"), re.compile(rb"(?<=[\s;{}])[\w$%]+\Z")
+_LONGEST = 256
 _COUNTS = re.compile(rb"\b(?:add|sub|bra)\b")
 _BRANCH = re.compile(rb"bra(?<!\wbra)(?:\.uni)?\s+([\w$%]+)\s*;")  # a search for what begins with a word is fast
+
+
+def labels_of(text: bytes) -> Iterator[tuple[bytes, int]]:
+    """The labels of a text with their places, in order."""
+    for colon in map(re.Match.start, _COLON.finditer(text)):
+        if name := _NAME.search(text, max(0, colon - _LONGEST), colon):
+            yield name[0], name.start()
 
 
 class TextLoops:
@@ -30,8 +39,8 @@ class TextLoops:
     def _parts(self) -> tuple[list[range], list[int]]:
         """The loops, each before those in it, and the places at which blocks begin."""
         labels: dict[bytes, list[int]] = {}
-        for match in _LABEL.finditer(self._text):
-            labels.setdefault(match[1], []).append(match.start(1))
+        for name, place in labels_of(self._text):
+            labels.setdefault(name, []).append(place)
         branches = [(match.start(), labels[match[1]][0]) for match in _BRANCH.finditer(self._text) if len(labels.get(match[1], ())) == 1]
         ends = {head: at for at, head in branches if head < at}  # the last one counts
         loops = sorted((range(head, end) for head, end in ends.items()), key=lambda loop: (loop.start, -loop.stop))
