@@ -264,18 +264,19 @@ class Predicates:
         for match in _WRITES.finditer(self._text):
             opcode, target, operands = match.groups()
             offset = match.start(1)
-            number = bisect.bisect(starts, offset) - 1
+            number = bisect.bisect(starts, offset) - 1 if starts else -1
             own = blocks[number].own if number >= 0 and offset < blocks[number].end else {}
             if own:
                 operands = b"".join(own.get(word, word) for word in _APART.split(operands))
             for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
-                for known in {name, own.get(name, name)}:
-                    found = writes.setdefault(known, [])
-                    if (
-                        len(found) == 1
-                        and opcode.startswith(b"mov.")
-                        and (selected := self._selected(writes, known, operands, offset, own))
-                    ):
+                for known in (name, own[name]) if name in own else (name,):
+                    found = writes.get(known)
+                    if found is None:
+                        writes[known] = [(opcode, place, operands, offset)]
+                        continue
+                    again = len(found) == 1 and opcode.startswith(b"mov.")
+                    selected = self._selected(writes, known, operands, offset, own) if again else None
+                    if selected is not None:
                         found[0] = selected
                     else:
                         found.append((opcode, place, operands, offset))
@@ -407,10 +408,12 @@ class Predicates:
                 differs = causes & {_THREADS, _ELECTED, _MEMORY} or any(map(differing.match, causes))
                 return value.polled or not (differs or (value.changes and not counters.issuperset(self._changing(name))))
 
-            own = self._masks if (register, count) == (thread_values.INDEX, self._threads) else None
-            like = self.masks(register, count) if counters else own
-            masks = ThreadMasks(self.writes, register, count, is_uniform, like, self._constant_before)
-            self._others[register, count, counters] = masks
+            like = self._masks if (register, count) == (thread_values.INDEX, self._threads) else None
+            self._others[register, count, counters] = (
+                self.masks(register, count).agreeing(is_uniform)
+                if counters
+                else ThreadMasks(self.writes, register, count, is_uniform, like, self._constant_before)
+            )
         return self._others[register, count, counters]
 
     def counters(self, name: bytes) -> Sequence[bytes]:

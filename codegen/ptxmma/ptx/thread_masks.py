@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 import re
@@ -52,6 +53,12 @@ class ThreadMasks:
         self._like, self._numbers = like, dict[bytes, list[int] | None]()
         self._held = functools.cache(self._not_zero)
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
+
+    def agreeing(self, is_uniform: Callable[[bytes], bool]) -> ThreadMasks:
+        """Masks of the same numbers, where all threads see the same of other predicates that are not known."""
+        made = copy.copy(self)
+        made._is_uniform, made._masks = is_uniform, {}
+        return made
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
