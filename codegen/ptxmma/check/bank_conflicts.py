@@ -14,10 +14,10 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.matrices.shared.accesses import wavefronts
 from ptxmma.model import formula
-from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.lane_values import WARP
 from ptxmma.ptx.statements import Token
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

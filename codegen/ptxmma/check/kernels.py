@@ -14,12 +14,12 @@ from ptxmma.check.transitions import ALIGNED, EXIT, Machine, machine_of
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.addresses import Addresses
 from ptxmma.ptx.blocks import Blocked, NotFollowedError, blocks, opposite
-from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.graphs import Graph, reachable, spread
 from ptxmma.ptx.known_bits import KnownBits
 from ptxmma.ptx.outline import Outline, starts
 from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
     from ptxmma.model import Lifecycle, Transition

@@ -85,7 +85,7 @@ def of_kernel(
     """
     at = {each.start: each for each in statements}
     for each in misuses(kernel, _that_may_meet(lifecycles, statements), lambda place: size(at[place]), capacity):
-        if each.at.opcode == EXIT or (not _is_read(kernel.text, each, at) and _is_of_same_cells(kernel.text, each, at, column)):
+        if each.at.opcode == EXIT or (not _is_read(kernel.text, each, at) and _is_of_same_cells(kernel, each, at, column)):
             yield each
 
 
@@ -95,8 +95,6 @@ _SHORT = re.compile(r"cp\.(?:reduce\.)?async\.bulk(?:\.tensor)?|[^.]+(?:\.[^.]+)
 _OF_LOADS = ("freed-in-use", "unwaited-tensor-load")
 #: Rules about accesses to the same cells.
 _OF_CELLS = ("untracked-product", "unwaited-tensor-load")
-#: An instruction that writes a register: its first operand, or a part of that.
-_WRITTEN = rb"[;}]\s*(?:@\S+\s+)?[a-z][\w.:]*\s+(?:\{[^{}]*)?%b\b"
 _BASE = re.compile(rb"\[\s*([\w$%]+)")
 
 
@@ -109,7 +107,7 @@ def _is_read(text: bytes, misuse: Misuse, statements: Mapping[int, Statement]) -
     return not {*loaded}.isdisjoint(words_of(text[before.end : misuse.at.offset]))
 
 
-def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Statement], column: Callable[[bytes], int | None]) -> bool:
+def _is_of_same_cells(kernel: Kernel, misuse: Misuse, statements: Mapping[int, Statement], column: Callable[[bytes], int | None]) -> bool:
     """Return whether two accesses that must be of the same cells have one column, or base register, which nothing writes between them.
 
     The access before a commit is the one that it follows in the text.
@@ -125,7 +123,7 @@ def _is_of_same_cells(text: bytes, misuse: Misuse, statements: Mapping[int, Stat
         return True
     if earlier.start > later.start or not base or base != _base(earlier):
         return False
-    return re.search(_WRITTEN % re.escape(base), text[earlier.end : later.start]) is None
+    return not any(earlier.end < offset < later.start for *_, offset in kernel.registers.writes(base))
 
 
 def _that_may_meet(lifecycles: Sequence[Lifecycle], statements: Sequence[Statement]) -> Sequence[Lifecycle]:

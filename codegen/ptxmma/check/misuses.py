@@ -352,11 +352,10 @@ class _Walk:
         if self._machine.life.shared and self._may_differ(path, fault):
             return False
         key = at.offset, transition.rule
-        if path.certain and not transition.always:
-            if key not in self._found or self._found[key].wrong.advice:
-                self._found[key] = fault
-        else:
+        if not path.certain or transition.always:
             self._doubtful.append((key, fault, common(path.conditions)))
+        elif key not in self._found or self._found[key].wrong.advice:
+            self._found[key] = fault
         return True
 
     def _may_come_right(self, misuse: Misuse) -> bool:

@@ -18,11 +18,11 @@ from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
 from ptxmma.check.stages import overwritten, refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
-from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import spread
 from ptxmma.ptx.statements import Token
 from ptxmma.ptx.sums import Quotient, Remainder, Rounds
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence

@@ -14,10 +14,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.conditions import Predicates, predicate_before
+from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import reachable, spread
-from ptxmma.ptx.thread_masks import ALL_THREADS, Write
+from ptxmma.ptx.thread_masks import ALL_THREADS
+from ptxmma.ptx.writes import Write, predicate_before
 
 if TYPE_CHECKING:
     from ptxmma.check.kernels import Kernel

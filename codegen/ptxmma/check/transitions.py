@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.check.partial_barriers import is_partial
-from ptxmma.ptx.conditions import predicate_before
 from ptxmma.ptx.outline import starts
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
     from ptxmma.model import Counterpart, Lifecycle, Transition

@@ -18,8 +18,7 @@ from ptxmma.ptx.text_loops import TextLoops
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.ptx.conditions import Predicates
-    from ptxmma.ptx.thread_masks import Write
+    from ptxmma.ptx.writes import Write, Writes
 
 _TERM = re.compile(rb"([+-]?)\s*([\w$%.]+)")
 _NAMED = re.compile(rb"[a-zA-Z_$][\w$]*")
@@ -91,7 +90,7 @@ class Addresses:
         values: the number of values of an index that goes round in a ring from 0; 0 if it is not known.
     """
 
-    def __init__(self, text: bytes, registers: Predicates) -> None:
+    def __init__(self, text: bytes, registers: Writes) -> None:
         self.text, self._registers = text, registers
         self._sums: dict[tuple[bytes, int], Sum] = {}  # by a register, and the loop in which it is read
         self._places: dict[tuple[bytes, int], Place | None] = {}  # several rules ask for the same ones

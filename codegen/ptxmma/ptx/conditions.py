@@ -6,19 +6,15 @@ two that come from different values are independent if nothing feeds both.  A pa
 
 from __future__ import annotations
 
-import bisect
 import functools
 import operator
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.graphs import reachable
-from ptxmma.ptx.text_loops import labels_of
-from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks, Write
+from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
+from ptxmma.ptx.writes import Writes, named_in, predicate_before
 
 #: A comparison of the values that tell paths apart.
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:16|32|64)")
@@ -26,25 +22,12 @@ _TESTS: dict[bytes, Callable[[int, int], bool]] = {
     **{name: getattr(operator, name.decode()) for name in (b"eq", b"ne", b"lt", b"le", b"gt", b"ge")},
     **{b"lo": operator.lt, b"ls": operator.le, b"hi": operator.gt, b"hs": operator.ge},
 }
-#: An instruction that writes registers, after a blank or a mark: so the search is fast.
-_WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
 #: Instructions that read memory: their results change from one execution to the next.
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
-#: Names; special registers with their dimension.
-_words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
-_LISTED = re.compile(rb"\s+\{([^{}]*)")
 _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
 #: Causes that differ between the threads of a thread block, or between executions.
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
-#: A label to which no branch goes: LLVM writes it for debuggers.
-_OF_DEBUGGERS = b"$L__tmp"
-#: A block of inline assembly that begins with a declaration and has no block in it; names that it declares one by one.
-_BLOCK = re.compile(rb"\{\s*\.reg\b(?:[^{}]{0,1000}\{[^{};]*\}){0,8}[^{}]{0,1000}\}")
-_DECLARED = re.compile(rb"\.reg\s*\.\w+\s+([^;<{}]*);")
-_APART = re.compile(rb"([^\w$%]+)")
-_PREDICATE = re.compile(rb"@\s*(!?)\s*([\w$%]+)\s*")
-_LONGEST_PREDICATE = 128
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
 _DEEPEST = 24
 #: The numbers of a parameter that are tried, from 0: loops that compilers unroll differ in the first few.
@@ -65,20 +48,6 @@ class Value(NamedTuple):
     causes: frozenset[bytes]
     changes: bool = False
     polled: bool = False
-
-
-class _Block(NamedTuple):
-    """A block of inline assembly.
-
-    Attributes:
-        start: its place.
-        end: the place after it.
-        own: names for its registers that no other block has, of registers whose names others have, too.
-    """
-
-    start: int
-    end: int
-    own: dict[bytes, bytes]
 
 
 class Condition(NamedTuple):
@@ -195,30 +164,19 @@ def _possible(conditions: list[Condition]) -> bool:
     return any(all(each.admits(number) for each in conditions) for number in numbers)
 
 
-def predicate_before(text: bytes, place: int) -> bytes:
-    """The predicate of an instruction at a place of a text, ``b"!%p1"``; empty without one, or where it cannot be read."""
-    at = text.rfind(b"@", max(0, place - _LONGEST_PREDICATE), place)
-    match = _PREDICATE.fullmatch(text, at, place) if at >= 0 else None
-    return match[1] + match[2] if match else b""
-
-
-class Predicates:
-    """The predicates of a function.
-
-    A register of one name in several blocks of inline assembly is the block's own where an instruction of the block reads it.  Elsewhere
-    registers of one name in several scopes count as one that changes.
+class Predicates(Writes):
+    """The predicates of a function, and what its registers are computed from.
 
     Args:
         text: the function's text.
     """
 
     def __init__(self, text: bytes) -> None:
-        self._text = text
+        super().__init__(text)
         self._values: dict[bytes, Value] = {}
-        self._written: dict[bytes, list[Write]] = {}
         self._others: dict[tuple[bytes, int, frozenset[bytes]], ThreadMasks] = {}  # several rules ask for the same ones
         self._threads = thread_values.threads_of(text)
-        self._masks = ThreadMasks(self.writes, thread_values.INDEX, self._threads, constant_before=self._constant_before)
+        self._masks = ThreadMasks(self, thread_values.INDEX, self._threads)
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
         self._changing = functools.cache(self._that_change)
@@ -247,124 +205,18 @@ class Predicates:
             (cause,) = value.causes
             if cause not in self._by_cause:
                 register = cause if cause.startswith(b"%") else b"[%s]" % cause
-                self._by_cause[cause] = ThreadMasks(self.writes, register, _MOST_TRIED)
+                self._by_cause[cause] = ThreadMasks(self, register, _MOST_TRIED)
             numbers = self._by_cause[cause].surely(predicate)
         return Condition(value, test, number, holds, name, offset, self.threads(predicate), self.surely(predicate), numbers)
-
-    def writes(self, name: bytes) -> list[Write]:
-        """The instructions that write a register, in the order of the text."""
-        return self._writes.get(name, [])
-
-    @functools.cached_property
-    def _writes(self) -> dict[bytes, list[Write]]:
-        """The instructions that write each register."""
-        writes: dict[bytes, list[Write]] = {}
-        blocks = self._blocks()
-        starts = [block.start for block in blocks]
-        for match in _WRITES.finditer(self._text):
-            opcode, target, operands = match.groups()
-            offset = match.start(1)
-            number = bisect.bisect(starts, offset) - 1 if starts else -1
-            own = blocks[number].own if number >= 0 and offset < blocks[number].end else {}
-            if own:
-                operands = b"".join(own.get(word, word) for word in _APART.split(operands))
-            for place, name in enumerate((target,) if target[1:].isalnum() else _words_of(target)):
-                for known in (name, own[name]) if name in own else (name,):
-                    found = writes.get(known)
-                    if found is None:
-                        writes[known] = [(opcode, place, operands, offset)]
-                        continue
-                    again = len(found) == 1 and opcode.startswith(b"mov.")
-                    selected = self._selected(writes, known, operands, offset, own) if again else None
-                    if selected is not None:
-                        found[0] = selected
-                    else:
-                        found.append((opcode, place, operands, offset))
-        return writes
-
-    def _selected(
-        self, writes: dict[bytes, list[Write]], name: bytes, operand: bytes, offset: int, own: dict[bytes, bytes]
-    ) -> Write | None:
-        """The selection that a copy under a predicate makes, if the only write before is a copy, too, and nothing comes between."""
-        opcode, _, before, place = writes[name][0]
-        guard = predicate_before(self._text, offset) if opcode.startswith(b"mov.") else b""
-        once = guard and self._text.count(name, place, offset) == 1
-        if not once or self._is_parted(place, offset) or predicate_before(self._text, place):
-            return None
-        copied = writes.get(before.strip(), [])
-        if len(copied) == 1 and copied[0][0].startswith(b"mov.") and not self._is_parted(copied[0][3], place):
-            before = copied[0][2]
-        chosen = (operand, before) if not guard.startswith(b"!") else (before, operand)
-        guard = guard.lstrip(b"!")
-        return b"selp" + opcode[len(b"mov") :], 0, b", ".join((*chosen, own.get(guard, guard))), offset
-
-    def _blocks(self) -> list[_Block]:
-        """The blocks of inline assembly that declare registers."""
-        declared = [
-            (match, {name for names in _DECLARED.findall(match[0]) for name in _words_of(names)}) for match in _BLOCK.finditer(self._text)
-        ]
-        count = Counter(name for _, names in declared for name in names)
-        return [
-            _Block(match.start(), match.end(), {name: b"%b$%d" % (name, match.start()) for name in names if count[name] > 1})
-            for match, names in declared
-        ]
-
-    def is_of_list(self, write: Write) -> bool:
-        """Return whether an instruction writes the registers of a list in braces."""
-        return _LISTED.match(self._text, write[3] + len(write[0])) is not None
-
-    def count(self, write: Write) -> int:
-        """The number of registers that an instruction writes."""
-        listed = _LISTED.match(self._text, write[3] + len(write[0]))
-        return listed[1].count(b",") + 1 if listed is not None else 1
-
-    def values_written(self, name: bytes) -> list[Write]:
-        """The instructions that write a register, with a constant or a variable in place of a copied register that is known to have one.
-
-        Compilers begin the registers of a loop with copies of one of them.
-        """
-        if name not in self._written:
-            self._written[name] = [
-                (opcode, place, self._constant_before(operands.strip(), offset) if opcode.startswith(b"mov.") else operands, offset)
-                for opcode, place, operands, offset in self.writes(name)
-            ]
-        return self._written[name]
-
-    def _constant_before(self, source: bytes, offset: int) -> bytes:
-        """A register, or the constant or variable that the last instruction before a place gives it, if no label comes between."""
-        before = self.write_before(source, offset)
-        constant = before[2].strip() if before is not None and before[0].startswith(b"mov.") else b""
-        if not constant or (literals.integer(constant) is None and (constant.startswith(b"%") or self.writes(constant))):
-            return source
-        return constant
 
     def _source(self, name: bytes, offset: int) -> bytes:
         """A register, or the one that it copies at a place, though it is written elsewhere: the index of a loop, before the loop."""
         before = self.write_before(name, offset) if len(self.writes(name)) > 1 else None
         if before is None or not before[0].startswith(b"mov.") or self.is_of_list(before) or predicate_before(self._text, before[3]):
             return name
-        words = _words_of(before[2])
+        words = named_in(before[2])
         known = len(words) == 1 and (words[0].startswith(b"%") or literals.integer(words[0]) is not None)
         return words[0] if known and not self.writes(words[0]) else name
-
-    def write_before(self, name: bytes, offset: int) -> Write | None:
-        """The last instruction before a place that writes a register, if no label comes between; None where another may write it."""
-        before = next((write for write in reversed(self.writes(name)) if write[3] < offset), None)
-        return None if before is None or self._is_parted(before[3], offset) else before
-
-    def _is_parted(self, first: int, last: int) -> bool:
-        """Return whether a label lies between two places, from which a branch may come."""
-        number = bisect.bisect(self._labels, first)
-        return number < len(self._labels) and self._labels[number] < last
-
-    @functools.cached_property
-    def _labels(self) -> list[int]:
-        """The places of the labels to which a branch may go."""
-        return [place for name, place in labels_of(self._text) if not name.startswith(_OF_DEBUGGERS)]
-
-    def sources(self, names: Iterable[bytes]) -> Set[bytes]:
-        """Registers, and all from which they are computed, at any remove."""
-        return reachable(names, lambda name: (word for _, _, operands, _ in self.writes(name) for word in words_of(operands))).keys()
 
     def threads(self, predicate: bytes) -> int:
         """A mask of the threads in which a predicate, ``b"!%p1"``, may hold."""
@@ -381,7 +233,7 @@ class Predicates:
         if len(writes) != 1 or depth > _DEEPEST:
             return False
         opcode, _, operands, _ = writes[0]
-        words = _words_of(operands)
+        words = named_in(operands)
         if opcode == b"not.pred":
             return self.is_elected((b"!" if holds else b"") + words[0], depth + 1)
         if opcode in (b"and.pred", b"or.pred"):
@@ -410,9 +262,7 @@ class Predicates:
 
             like = self._masks if (register, count) == (thread_values.INDEX, self._threads) else None
             self._others[register, count, counters] = (
-                self.masks(register, count).agreeing(is_uniform)
-                if counters
-                else ThreadMasks(self.writes, register, count, is_uniform, like, self._constant_before)
+                self.masks(register, count).agreeing(is_uniform) if counters else ThreadMasks(self, register, count, is_uniform, like)
             )
         return self._others[register, count, counters]
 
@@ -444,7 +294,7 @@ class Predicates:
         causes, texts = set[bytes](), []
         changes, polled = len(writes) > 1, len(writes) == 1
         for opcode, place, rest, offset in writes:
-            operands = [self._value(self._source(word, offset), depth + 1) for word in _words_of(rest)]
+            operands = [self._value(self._source(word, offset), depth + 1) for word in named_in(rest)]
             changing = _CHANGING.match(opcode) is not None
             polled = polled and (_POLLED.match(opcode) is not None or (len(operands) == 1 and operands[0].polled))
             changes = changes or changing or any(each.changes for each in operands)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.ptx import literals
 
 if TYPE_CHECKING:
-    from ptxmma.ptx.conditions import Predicates
-    from ptxmma.ptx.thread_masks import Write
     from ptxmma.ptx.variables import Variable
+    from ptxmma.ptx.writes import Write, Writes
 
 _WORDS = re.compile(rb"[\w$%]+")
 _OPCODE = re.compile(
@@ -96,7 +95,7 @@ class KnownBits:
         variable_of: the variable that a name means, or None.
     """
 
-    def __init__(self, registers: Predicates, passed: Mapping[bytes, int], variable_of: Callable[[bytes], Variable | None]) -> None:
+    def __init__(self, registers: Writes, passed: Mapping[bytes, int], variable_of: Callable[[bytes], Variable | None]) -> None:
         self._registers, self._passed, self._variable_of = registers, passed, variable_of
         self._known: dict[bytes, Bits] = {}
         self._depth = 0

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.variables import Variable
+from ptxmma.ptx.writes import Writes
 
 WARP = 32
 #: The threads whose numbers are computed: a pattern of addresses repeats in the warps of a warpgroup, if anywhere.
@@ -98,7 +98,7 @@ class LaneValues:
         variable_of: the variable that a name means, or None.
     """
 
-    def __init__(self, text: bytes, registers: Predicates, variable_of: Callable[[bytes], Variable | None]) -> None:
+    def __init__(self, text: bytes, registers: Writes, variable_of: Callable[[bytes], Variable | None]) -> None:
         self._registers, self._variable_of = registers, variable_of
         self._count = min(_THREADS, -(-thread_values.threads_of(text) // WARP) * WARP)
         self._writes: dict[bytes, list[tuple[bytes, list[bytes]]]] = {}

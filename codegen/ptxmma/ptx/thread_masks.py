@@ -5,33 +5,28 @@ from __future__ import annotations
 import copy
 import functools
 import operator
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ptxmma.ptx import thread_values
+from ptxmma.ptx.writes import Writes, named_in
 
 #: A mask of all threads.
 ALL_THREADS = -1
-#: Names; special registers with their dimension.
-_words_of = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
 #: Instructions between a register and what it is computed from; beyond, it is not followed.
 _DEEPEST = 24
 _DIGITS = bytes.maketrans(b"\0\1", b"01")
-#: An instruction that writes a register: its opcode, the register's place in the first operand, the other operands, and its own place.
-Write = tuple[bytes, int, bytes, int]
 
 
 class ThreadMasks:
     """The masks of a function's predicates.
 
     Args:
-        writes: the instructions that write a register.
+        registers: the function's registers.
         register: the special register, ``b"%tid.x"``; or a parameter as a load names it, ``b"[count]"``, for masks of its numbers.
         count: its values are the numbers below this one, in as many threads or thread blocks.
         is_uniform: whether all threads see the same of a predicate that is not known; then the first thread of each warp counts as the one
             that ``elect.sync`` elects.
         like: masks of the same function by the same register, of which the numbers are taken that it knows.
-        constant_before: the constant that a register is known to have at a place, though others are written to it elsewhere; or itself.
 
     Attributes:
         count: as given.
@@ -40,16 +35,14 @@ class ThreadMasks:
 
     def __init__(
         self,
-        writes: Callable[[bytes], Sequence[Write]],
+        registers: Writes,
         register: bytes,
         count: int,
         is_uniform: Callable[[bytes], bool] | None = None,
         like: ThreadMasks | None = None,
-        constant_before: Callable[[bytes, int], bytes] = lambda name, _: name,
     ) -> None:
-        self._writes, self._register, self.count, self._is_uniform = writes, register, count, is_uniform
+        self._registers, self._register, self.count, self._is_uniform = registers, register, count, is_uniform
         self.everyone = (1 << count) - 1
-        self._constant_before = constant_before
         self._like, self._numbers = like, dict[bytes, list[int] | None]()
         self._held = functools.cache(self._not_zero)
         self._masks: dict[tuple[bytes, int | None], int] = {}  # by the predicate and the mask of what is not known
@@ -88,9 +81,9 @@ class ThreadMasks:
         held = self._held(name)
         if held is not None:
             return held if holds else held ^ self.everyone
-        writes = self._writes(name)
+        writes = self._registers.writes(name)
         if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
-            masks = [self._mask(word if holds else b"!" + word, unknown) for word in _words_of(writes[0][2])]
+            masks = [self._mask(word if holds else b"!" + word, unknown) for word in named_in(writes[0][2])]
             return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
         if unknown is not None:
             return unknown
@@ -110,7 +103,7 @@ class ThreadMasks:
         return self._numbers[name]
 
     def _computed(self, name: bytes, depth: int) -> list[int] | None:
-        writes = self._writes(name)
+        writes = self._registers.writes(name)
         if not writes:
             return [*range(self.count)] if name == self._register else thread_values.constant(name, self.count)
         if len(writes) > 1 or depth >= _DEEPEST:
@@ -118,7 +111,7 @@ class ThreadMasks:
         opcode, place, rest, offset = writes[0]
         if not place:
             words = (word.strip() for word in rest.split(b","))
-            names = (self._constant_before(word, offset) if len(self._writes(word)) > 1 else word for word in words)
+            names = (self._registers.constant_before(word, offset) if len(self._registers.writes(word)) > 1 else word for word in words)
             operands = [self.numbers_of(each, depth + 1) for each in names]
             return operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
         elected = self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX
