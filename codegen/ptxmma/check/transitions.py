@@ -53,24 +53,21 @@ class Machine:
 
     def __init__(self, life: Lifecycle) -> None:
         self.life = life
-        self._transitions: dict[bytes, list[Transition]] = {}
-        self._made: dict[tuple[str, bytes], list[Transition]] = {}
+        self.on, self.made, self.rules = functools.cache(self._on), functools.cache(self._made), functools.cache(self._rules)
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
         self.harmless = not any(each.rule and life.start in each.states for each in life.transitions)  # nothing is wrong in the first state
 
-    def on(self, opcode: bytes) -> list[Transition]:
+    def _on(self, opcode: bytes) -> list[Transition]:
         """The transitions that an instruction makes in any state."""
-        found = self._transitions.get(opcode)
-        if found is None:
-            found = self._transitions[opcode] = [each for each in self.life.transitions if is_made(each, opcode)]
-        return found
+        return [each for each in self.life.transitions if is_made(each, opcode)]
 
-    def made(self, state: str, opcode: bytes) -> list[Transition]:
+    def _made(self, state: str, opcode: bytes) -> list[Transition]:
         """The transitions that an instruction makes in a state."""
-        found = self._made.get((state, opcode))
-        if found is None:
-            found = self._made[state, opcode] = [each for each in self.on(opcode) if state in each.states]
-        return found
+        return [each for each in self.on(opcode) if state in each.states]
+
+    def _rules(self, opcode: bytes) -> frozenset[str]:
+        """The rules of the transitions that an instruction makes."""
+        return frozenset(each.rule for each in self.on(opcode))
 
     def counting(self, state: str, count: int, at: Happening) -> list[Transition]:
         """The transitions that an instruction makes in a state with a number of objects."""

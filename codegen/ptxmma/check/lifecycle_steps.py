@@ -1,0 +1,116 @@
+"""The instructions of a kernel that concern a lifecycle, object by object, and a quick look at whether any may come at a wrong time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ptxmma.check.kernels import Kernel
+from ptxmma.check.partial_barriers import apart
+from ptxmma.check.transitions import EXIT, Held, Machine, Step, is_made
+from ptxmma.ptx.blocks import opposite
+from ptxmma.ptx.graphs import spread
+from ptxmma.ptx.thread_masks import ALL_THREADS
+
+if TYPE_CHECKING:
+    from ptxmma.model import Transition
+    from ptxmma.ptx.flow_events import Event
+
+
+def steps_of(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[Step]]]:
+    """The instructions of each block that concern a lifecycle, for each of its objects."""
+    of_objects: dict[Hashable, dict[int, list[Event]]] = {}
+    of_all: dict[int, list[Event]] = {}
+    for number, event in _concerning(kernel, machine):
+        if not machine.life.each:
+            of_all.setdefault(number, []).append(event)
+        elif event.offset in objects:
+            of_objects.setdefault(objects[event.offset], {}).setdefault(number, []).append(event)
+        elif any(each.of_all for each in machine.on(event.opcode)):
+            of_all.setdefault(number, []).append(event)
+    shared = {number: [*machine.steps(kernel.text, events)] for number, events in of_all.items()}
+    if not machine.life.each:
+        yield [shared.get(number, []) for number in range(len(kernel.blocks))]
+    for own in of_objects.values():
+        if not _happens_once(kernel, machine, own):
+            steps: list[list[Step]] = [[] for _ in kernel.blocks]
+            for number in {*own, *shared}:
+                steps[number] = sorted([*machine.steps(kernel.text, own.get(number, ())), *shared.get(number, ())])
+            yield steps
+
+
+def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]:
+    """The instructions that concern a lifecycle, with the numbers of their blocks."""
+    meets = machine.life.meets
+    without = {*apart(kernel.text, kernel.executed.values(), kernel.executed_together.values(), meets)} if meets else set[int]()
+    for number, events in enumerate(kernel.instructions):
+        for event in events:
+            made = machine.on(event.opcode) if event.offset not in without else ()
+            if any(_may_count(kernel, event, each) for each in made):
+                yield number, event
+
+
+def _may_count(kernel: Kernel, event: Event, transition: Transition) -> bool:
+    """Return whether an instruction comes before, or after, others in any thread, as a transition wants."""
+    if transition.after and (event.offset in kernel.preceding(transition.after) or event.offset in kernel.own_waits()):
+        return False
+    if not transition.before:
+        return True
+    early = kernel.preceding(transition.before)
+    alike = (each.offset for events in kernel.instructions for each in events if is_made(transition, each.opcode))
+    return event.offset in early and not early.issuperset(alike)
+
+
+def _happens_once(kernel: Kernel, machine: Machine, events: Mapping[int, Sequence[Event]]) -> bool:
+    """Return whether all that happens to an object, by the block, is one right instruction that no path repeats: most need no walk."""
+    (number, (first, *others)), *more = events.items()
+    start = machine.life.start
+    may_end = machine.on(EXIT) or any(each.of_all and (each.rule or start in each.states) for each in machine.life.transitions)
+    if others or more or may_end or machine.is_wrong(start, first.opcode):
+        return False
+    return not any(number in loop for loop in kernel.graph.loops)
+
+
+def may_go_wrong(kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step]]) -> bool:
+    """Return whether an instruction comes at a wrong time on any path that a thread may take.
+
+    Args:
+        kernel: the kernel.
+        machine: the lifecycle.
+        steps: the instructions of each block that concern it.
+    """
+    first: Held = (machine.life.start, 0)
+    rank, threads_of = kernel.graph.rank, kernel.registers.threads
+    # Objects of which more make no difference: one more than an instruction lets remain, and two.
+    most = max((at.number + 1 for block in steps for at, _ in block), default=0) + 1
+    wrong = False
+
+    def going(node: tuple[int, Held], threads: int) -> Iterator[tuple[tuple[int, Held], int]]:
+        """The states with which threads leave a block that they enter in a state."""
+        nonlocal wrong
+        number, held = node
+        states = {held: threads}
+        for at, predicate in steps[number]:
+            taking, skipping = (threads_of(predicate), threads_of(opposite(predicate))) if predicate else (ALL_THREADS, 0)
+            after: dict[Held, int] = {}
+            for held, threads in states.items():
+                if done := threads & taking:
+                    wrong = wrong or machine.is_wrong(held[0], at.opcode)
+                    for to in machine.after(held, at, most):
+                        after[to] = after.get(to, 0) | done
+                if skipped := threads & skipping:
+                    after[held] = after.get(held, 0) | skipped
+            states = after
+        if machine.harmless:
+            states.pop(first, None)
+        for following, taking in kernel.takers[number] if not wrong else ():
+            for held, threads in states.items():
+                if following >= 0:
+                    yield (following, held), threads & taking
+                elif threads & taking:
+                    wrong = wrong or machine.is_wrong(held[0], EXIT)
+
+    # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
+    begins = [number for number in rank if steps[number]] if machine.harmless else [0]
+    spread({(number, first): ALL_THREADS for number in begins}, going, rank=lambda node: rank[node[0]])
+    return wrong
