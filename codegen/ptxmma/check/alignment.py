@@ -40,18 +40,15 @@ class Alignment:
 
     def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on addresses of a kernel, each with the opcode that it is about."""
-        function = kernel.function
-        aligned = [opcode for opcode in kernel.opcodes if self._aligned(opcode)]
-        addressed = [(each, self._aligned(each.opcode).get(len(each.operands), ())) for each in function.statements_of(aligned)]
+        function, addressed = kernel.function, kernel.operands(self._aligned)
         for statement, place, text in _doubts(addressed, kernel.bits):
             yield Remark(function.operand(statement, place), "warning", "alignment", text), statement.opcode
-        for statement, operands in addressed:
-            for place, operand in operands:
-                base = _BASE.match(statement.operands[place])
-                text = _misplaced(function, base[1]) if operand.kind == _TENSOR_MAP and base is not None else ""
-                if text:
-                    text += f" (PTX ISA {operand.source})"
-                    yield Remark(function.operand(statement, place), "warning", "state-space", text), statement.opcode
+        for statement, place, operand in addressed:
+            base = _BASE.match(statement.operands[place])
+            text = _misplaced(function, base[1]) if operand.kind == _TENSOR_MAP and base is not None else ""
+            if text:
+                text += f" (PTX ISA {operand.source})"
+                yield Remark(function.operand(statement, place), "warning", "state-space", text), statement.opcode
 
     def _aligned_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
         """The operands of an opcode that are addresses with an alignment, with their places, by the number of operands."""
@@ -79,14 +76,13 @@ def _misplaced(function: Function, register: bytes) -> str:
     return ""
 
 
-def _doubts(addressed: Sequence[tuple[Statement, Sequence[tuple[int, Operand]]]], known: KnownBits) -> Iterator[tuple[Statement, int, str]]:
-    for statement, operands in addressed:
-        for place, operand in operands:
-            base = _BASE.match(statement.operands[place])
-            offset = integer(base[2]) if base and base[2] else 0
-            if base is None or offset is None:
-                continue
-            address = known.of(base[1]).plus(known.of(b"%d" % offset)) if offset else known.of(base[1])
-            if over := address.value & (operand.alignment - 1):
-                text = f"{operand.name} must be a multiple of {operand.alignment} bytes, and bit {(over & -over).bit_length() - 1} "
-                yield statement, place, f"{text}of this address is always set: behaviour is undefined (PTX ISA {operand.source})"
+def _doubts(addressed: Sequence[tuple[Statement, int, Operand]], known: KnownBits) -> Iterator[tuple[Statement, int, str]]:
+    for statement, place, operand in addressed:
+        base = _BASE.match(statement.operands[place])
+        offset = integer(base[2]) if base and base[2] else 0
+        if base is None or offset is None:
+            continue
+        address = known.of(base[1]).plus(known.of(b"%d" % offset)) if offset else known.of(base[1])
+        if over := address.value & (operand.alignment - 1):
+            text = f"{operand.name} must be a multiple of {operand.alignment} bytes, and bit {(over & -over).bit_length() - 1} "
+            yield statement, place, f"{text}of this address is always set: behaviour is undefined (PTX ISA {operand.source})"

@@ -14,13 +14,13 @@ from ptxmma.ptx.lines import operands_by_count
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.catalog.operands import Operand
     from ptxmma.check.kernels import Kernel
-    from ptxmma.ptx.known_bits import KnownBits
-    from ptxmma.ptx.statements import Function, Statement
+    from ptxmma.ptx.known_bits import Bits
+    from ptxmma.ptx.statements import Function
 
 _COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster\n        [tile], [%rd0], 64, [bar], {};"
 _MET = "barrier.cluster.arrive;\n    barrier.cluster.wait;"
@@ -64,13 +64,13 @@ class Clusters:
 
     def of_kernel(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on masks and ranks of a kernel, each with the opcode that it is about."""
-        naming = {each for each in kernel.opcodes if self._naming(each)}
-        if not naming:
-            return
-        yield from self._misplaced(kernel.function)
-        named = [(each, self._naming(each.opcode)) for each in kernel.function.statements_of(naming)]
-        for statement, place, text in _doubts(named, kernel.bits, kernel.cluster):
-            yield Remark(kernel.function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
+        if any(map(self._naming, kernel.opcodes)):
+            yield from self._misplaced(kernel.function)
+        for statement, place, operand in kernel.operands(self._naming):
+            text = _fault(operand, kernel.bits.of(statement.operands[place]).within(32), kernel.cluster)
+            if text:
+                text += f" (PTX ISA {operand.source})"
+                yield Remark(kernel.function.operand(statement, place), "warning", "outside-cluster", text), statement.opcode
 
     def _misplaced(self, function: Function) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions on the thread block's own shared memory by an address that ``mapa`` gives."""
@@ -111,19 +111,13 @@ def _names(operand: Operand) -> bool:
     return operand.kind == _MASK or operand.unit == _RANK
 
 
-def _doubts(
-    named: Sequence[tuple[Statement, Mapping[int, Sequence[tuple[int, Operand]]]]], known: KnownBits, size: int
-) -> Iterator[tuple[Statement, int, str]]:
-    for statement, operands in named:
-        for place, operand in operands.get(len(statement.operands), ()):
-            bits = known.of(statement.operands[place]).within(32)
-            text = ""
-            if operand.kind == _MASK and not (bits.value | bits.unknown):
-                text = f"{operand.name} is 0: it names no thread block; set the bit of each rank that it is for"
-            elif operand.kind == _MASK and size and (beyond := bits.value >> size):
-                first = size + (beyond & -beyond).bit_length() - 1
-                text = f"{operand.name} names thread block {first}, but a cluster of this kernel has no more than {size}; clear this bit"
-            elif operand.unit == _RANK and size and bits.value >= size:
-                text = f"{operand.name} is {bits.value}, but the ranks in this kernel's cluster are 0 to {size - 1}; name one of them"
-            if text:
-                yield statement, place, f"{text} (PTX ISA {operand.source})"
+def _fault(operand: Operand, bits: Bits, size: int) -> str:
+    """The fault of a mask or a rank of thread blocks, in a cluster of a size, or of any size where it is 0; empty without one."""
+    if operand.kind == _MASK and not (bits.value | bits.unknown):
+        return f"{operand.name} is 0: it names no thread block; set the bit of each rank that it is for"
+    if operand.kind == _MASK and size and (beyond := bits.value >> size):
+        first = size + (beyond & -beyond).bit_length() - 1
+        return f"{operand.name} names thread block {first}, but a cluster of this kernel has no more than {size}; clear this bit"
+    if operand.unit == _RANK and size and bits.value >= size:
+        return f"{operand.name} is {bits.value}, but the ranks in this kernel's cluster are 0 to {size - 1}; name one of them"
+    return ""

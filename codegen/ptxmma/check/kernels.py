@@ -6,7 +6,7 @@ import bisect
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +22,9 @@ from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
 from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
+    from ptxmma.catalog.operands import Operand
     from ptxmma.model import Lifecycle, Transition
-    from ptxmma.ptx.statements import Function
+    from ptxmma.ptx.statements import Function, Statement
 
 _ENDS = (b"ret", b"exit")
 _SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
@@ -145,6 +146,15 @@ class Kernel:
     def written(self, place: int) -> bytes:
         """The text of the instruction at a place, without its semicolon."""
         return self.text[place : self.text.find(b";", place)]
+
+    def operands(self, of: Callable[[bytes], Mapping[int, Sequence[tuple[int, Operand]]]]) -> list[tuple[Statement, int, Operand]]:
+        """Some operands of the matrix instructions, each with its instruction and its number in it.
+
+        Args:
+            of: the operands to take of an opcode, with their numbers, by the number of all.
+        """
+        statements = self.function.statements_of(opcode for opcode in self.opcodes if of(opcode))
+        return [(each, place, operand) for each in statements for place, operand in of(each.opcode).get(len(each.operands), ())]
 
     # --- blocks --------------------------------------------------------------------------------------------------------------------
 
