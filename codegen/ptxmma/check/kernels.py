@@ -364,6 +364,7 @@ class Kernel:
 
         Where ways part as nothing says which threads take them, threads that come together meet again where all ways do.
         """
+        takers_of = functools.cache(threads_of)
 
         def going(number: int, entered: int) -> Iterator[tuple[int, int]]:
             leaving = entered | meetings.get(number, (0, 0))[1]
@@ -371,7 +372,7 @@ class Kernel:
             chosen = ALL_THREADS if not together or len(self.ways[number]) == 1 else 0
             for after, predicate, _ in self.ways[number]:
                 if after >= 0:
-                    yield after, leaving & (threads_of(predicate) if predicate else chosen)
+                    yield after, leaving & (takers_of(predicate) if predicate else chosen)
             if together and self.graph.meets[number] >= 0:
                 yield self.graph.meets[number], leaving
 
