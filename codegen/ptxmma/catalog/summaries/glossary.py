@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.arguments import one_of
+from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, words
 from ptxmma.catalog.instructions.meanings import single
 from ptxmma.catalog.summaries.listing import least_targets
@@ -82,7 +83,8 @@ def _version(catalog: Catalog, plain: str) -> Explanation | None:
     one_of(f"{match['of'].upper()} version", asked, map(number, spec.isa_versions))
     entry = next(entry for entry in spec.isa_versions if number(entry) == asked)
     version = Version(entry.version)
-    first = Counter(each.family for each in catalog.all() if min(each.accepted_by().values(), default=None) == version)
+    accepted = ((each.family, requirements.accepted_by(spec, each.variant)) for each in catalog.all())
+    first = Counter(family for family, targets in accepted if min(targets.values(), default=None) == version)
     facts = {
         "new targets": [" ".join(new)] if (new := [target.name for target in spec.targets if target.ptx == version]) else [],
         "families with new instructions": [f"{family}: {count}" for family, count in first.items()],
