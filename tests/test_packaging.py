@@ -297,5 +297,5 @@ def test_links_of_the_readme_lead_somewhere(root: Path) -> None:
     absolute = for_an_index(readme, "https://example.org/ptxmma")
     assert "](docs/" not in absolute
     assert "![Which thread" in absolute
-    assert "https://example.org/ptxmma/raw/main/docs/_static/mma_m16n8k16_a.svg" in absolute
+    assert "https://example.org/ptxmma/raw/main/docs/_static/mma_m16n8k16_d.svg" in absolute
     assert for_an_index("[a](https://b) ![c](d) [`e`](f)", "") == "[a](https://b)  `e`"

@@ -96,9 +96,11 @@ def _joined(labels: Iterable[str]) -> Iterator[str]:
 
 
 def _vocabulary() -> dict[str, object]:
-    """People's names with their meanings in words of PTX, and the element types."""
+    """People's names with their meanings in words of PTX, the operands whose names have several words, and the element types."""
     spec = catalog().database.spec
-    names = {name: list(word.means) for word in spec.words for name in word.names}
+    operands = {name for instruction in spec.instructions for name in instruction.operand_kinds if "-" in name}
+    names = {name.replace("-", "_").lower(): [f"operand{name.replace('-', '').lower()}"] for name in sorted(operands)}
+    names |= {name: list(word.means) for word in spec.words for name in word.names}
     return {"names": names, "types": [element.name for element in spec.types.elements]}
 
 

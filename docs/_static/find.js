@@ -5,7 +5,7 @@ const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, the maker of all GPUs, articles, and what begins a question. */
   const IGNORED = new Set(
     ("ptxmma nvidia the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
-      + " error warning take takes need needs use uses get have has hold holds support supports show explain list").split(" "),
+      + " error warning take takes add adds need needs use uses get have has hold holds support supports show explain list").split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
@@ -17,8 +17,10 @@ const PtxmmaFind = (() => {
   const PAGE = 1, TARGET = 2;
   /** A form of an instruction, where the question names nothing but types and shapes. */
   const FORM = 10;
-  /** Errata, rules of the checker, members of classes, and chapters for maintainers match by one word less than they have, the one that tells most. */
-  const SIDELINES = /#erratum-|#ptxmma\.|^reference\/(rules\/|differences|evidence)|^(verify|corpus|peers)\./;
+  /** Errata, rules of the checker, members of classes, options of commands, and chapters for maintainers match by one word less than they have, the one that tells most. */
+  const SIDELINES = /#erratum-|#ptxmma\.|^reference\/(rules\/|differences|evidence)|^(verify|corpus|peers|check_measured)\.|^commands\.html#/;
+  /** One word that is all of such a title means another page first, where one has it: ``metadata`` is a rule, too. */
+  const ASIDE = 0.4;
   const MOST = 12;
 
   const split = (text) => text.toLowerCase().replace(/c\+\+/g, "cpp").split(/[^a-z0-9]+/).filter(Boolean);
@@ -36,7 +38,7 @@ const PtxmmaFind = (() => {
       .replace(/shape\s*<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>/g, "$1x$2x$3")
       .replace(/(?<![a-z0-9])(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d{1,3}))(?![a-z0-9])/g, "m$1$4n$2$5k$3$6");
     for (const name of Object.keys(names).filter((each) => each.includes("_")).sort((one, other) => other.length - one.length)) {
-      text = text.replace(new RegExp(`(?<![a-z0-9])${name.replaceAll("_", "[_. ]")}(?![a-z0-9])`), ` ${names[name][0]} `);
+      text = text.replace(new RegExp(`(?<![a-z0-9])${name.replaceAll("_", "[-_. ]")}(?![a-z0-9])`), ` ${names[name][0]} `);
     }
     const found = split(text), telling = found.filter((word) => !IGNORED.has(word));
     const long = telling.filter((word) => word.length > 1);
@@ -122,7 +124,8 @@ const PtxmmaFind = (() => {
         : address.includes("#") ? 0
         : entry.spelling && !nouns ? FORM : PAGE;
       const whole = !besides && weights.every((each) => each > TEXT);
-      entry.matched = parts.reduce((sum, part, place) => sum + (counted[place] ? part * telling[place] : 0), 0) - (SIDELINES.test(address) && !whole ? Math.max(...telling) : 0);
+      const aside = !SIDELINES.test(address) ? 0 : !whole ? 1 : words.length > 1 ? 0 : ASIDE;
+      entry.matched = parts.reduce((sum, part, place) => sum + (counted[place] ? part * telling[place] : 0), 0) - aside * Math.max(...telling);
       entry.score = weights.reduce((sum, each) => sum + each, 0)
         + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -63,10 +62,12 @@ def _says(erratum: Erratum) -> str:
 
 
 def answers(sightings: Iterable[Sighting]) -> Iterator[str]:
-    """The questions about an erratum, a line each, followed by the answers of the tools in indented lines; equal answers in a row once."""
-    asked = [(question, [*map(_answer, alike)]) for question, alike in itertools.groupby(sightings, key=_question)]
-    for said, alike in itertools.groupby(asked, key=operator.itemgetter(1)):
-        yield from (question for question, _ in alike)
+    """The questions about an erratum, a line each; those with equal answers together, followed by the answers of the tools in indented lines."""
+    asked: dict[tuple[str, ...], list[str]] = {}
+    for question, alike in itertools.groupby(sightings, key=_question):
+        asked.setdefault(tuple(map(_answer, alike)), []).append(question)
+    for said, questions in asked.items():
+        yield from questions
         yield from said
 
 

@@ -143,13 +143,17 @@ def places(spec: Spec, every: Sequence[FormGroup]) -> dict[str, int]:
 def _words(catalog: Catalog, group: FormGroup) -> list[str]:
     """The words for the search, each once.
 
-    These are all words of the spellings and of the names in generated code, the kinds of operands in registers, element types, atoms,
-    and machine instructions: of documented forms, if any.
+    These are all words of the spellings and of the names in generated code, the operands, element types, atoms, and machine instructions: of
+    documented forms, if any.  The name of an operand is one word: ``scale-d`` is ``operandscaled``.
     """
     known = evidence.of(catalog.database)
     named = [one for one in group.members if one.documented] or group.members
     own = [f"{one.canonical} {one.identifier}" for one in named]
     own += [f"{operand.kind} register" for operand in named[0].operands if isinstance(operand, RegisterOperand)]
+    kinds = named[0].variant.instruction.operand_kinds
+    own += [f"{' '.join(hint.values)} {hint.title}" for hint in named[0].variant.instruction.hints]
+    own += [f"operand{name.replace('-', '')}" for name in kinds if "-" in name]
+    own += [f"{kind.kind} {kind.title}" for kind in kinds.values() if kind.kind in (*_OPTIONS, "size")]
     for one in named:
         row = known.of(one.canonical)
         own += [
