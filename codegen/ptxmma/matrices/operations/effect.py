@@ -42,13 +42,13 @@ class Synchronise(Effect):
 class Compute(Effect):
     """Computes a number, such as an address, or elects a thread."""
 
-    verb = "computes a number of each thread"
+    verb = "gives each thread a value"
 
 
 class Allocate(Effect):
     """Allocates or frees tensor memory or registers, or gives up the right to."""
 
-    verb = "manages an allocation"
+    verb = "changes what is allocated"
 
 
 class Copy(Effect):
@@ -71,9 +71,9 @@ class CopyBox(Effect):
 
 
 class Write(Effect):
-    """Writes numbers of a thread to memory, or combines them with what is there."""
+    """Writes values to memory, or combines them with those that are there."""
 
-    verb = "writes numbers of a thread to memory"
+    verb = "writes values to memory"
     needs = (("destination", "read"),)
 
 

@@ -62,7 +62,7 @@ def _says(erratum: Erratum) -> str:
 
 
 def answers(sightings: Iterable[Sighting]) -> Iterator[str]:
-    """The questions about an erratum, a line each; those with equal answers together, followed by the answers of the tools in indented lines."""
+    """The questions about an erratum, a line each; those with equal answers together, before the answers in indented lines."""
     asked: dict[tuple[str, ...], list[str]] = {}
     for question, alike in itertools.groupby(sightings, key=_question):
         asked.setdefault(tuple(map(_answer, alike)), []).append(question)

@@ -90,7 +90,7 @@ class _Row(msgspec.Struct):
     unit: str
     immediates: str
     default: tuple[int, ...]
-    uniform: Annotated[str, Meta(title="one value over")]
+    uniform: Annotated[str, Meta(title="same value across")]
 
 
 def operand_table(entry: InstructionSet, described: dict[str, list[Operand]]) -> str:
