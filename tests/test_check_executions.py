@@ -229,6 +229,7 @@ def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
     [
         (_ELECT, True),  # in both thread blocks
         (f"{_ELECT} and.b32 %r6, %r4, 1; setp.eq.u32 %p2, %r6, 0; and.pred %p1, %p1, %p2;", False),
+        ("elect.sync _|%p4, -1; shfl.sync.idx.b32 %r6, %r4, 0, 31, -1; setp.eq.u32 %p2, %r6, 0; and.pred %p1, %p4, %p2;", False),
         ("mov.u32 %r6, %ctaid.x; and.b32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 0;", False),  # it may be the rank
         ("ld.shared.b32 %r6, [slot]; setp.eq.u32 %p1, %r6, 0;", False),
         (_SCOPES + "setp.ne.u32 %p1, %r6, 0;", True),  # the elected thread of each

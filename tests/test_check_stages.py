@@ -24,6 +24,10 @@ _SENT, _SOURCE_READ = "cp.async.bulk.commit_group;", "cp.async.bulk.wait_group.r
 _TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r21], %rd0, %rd1, %r22, %p8;"
 _FREED, _RESULT = (f"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bars+{place}];" for place in (8, 16))
 _OTHERS = "setp.gt.u32 %p1, %r2, 127;"
+_OF_WARPS = (
+    "shr.u32 %r16, %r2, 5; shfl.sync.idx.b32 %r17, %r16, 0, 31, -1; mov.u32 %r18, bars; mad.lo.u32 %r19, %r17, 8, %r18; "
+    "mbarrier.arrive.shared.b64 _, [%r19+8];"
+)
 _LEADER = "and.b32 %r9, %r2, 31; setp.eq.u32 %p4, %r9, 0; @%p4 "
 
 
@@ -178,6 +182,7 @@ def test_a_result_is_written_again_after_its_readers(begin: str, told: str, foun
         ("256", ".reqntid 160, 1, 1", _THERE + _ARRIVE, []),  # another thread block may arrive, too
         ("256", ".reqntid 160, 1, 1", _THERE.partition(";")[0] + ";" + _ARRIVE, ["wrong-arrival-count"]),  # it does not
         ("128", ".maxntid 160, 1, 1", f"setp.eq.u32 %p4, %r3, 7; @%p4 {_ARRIVE}", []),
+        ("32", ".maxntid 160, 1, 1", _OF_WARPS, []),  # each warp names another mbarrier, perhaps
     ],
 )
 def test_arrivals_are_counted_where_the_text_says_who_arrives(count: str, limit: str, arrive: str, found: list[str]) -> None:

@@ -100,7 +100,10 @@ def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         if place is not None and count and few is not None and max(few.blocks) > count:
             there = _mapped(barriers, each)
             address = there.address if there else text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
-            if all(barriers.kernel.function.lanes.of(name).is_shared for name in words_of(address) if name.startswith(b"%")):
+            names = [name for name in words_of(address) if name.startswith(b"%")]
+            # Each warp may name an mbarrier of its own.
+            apart = len(thread_values.warps_of(few.threads)) > 1 and any(map(barriers.kernel.registers.is_by_thread, names))
+            if not apart and all(barriers.kernel.function.lanes.of(name).is_shared for name in names):
                 given = f"{count:,} in line {_line_of_init(barriers, place)}"
                 yield each, f"{given}, and {max(few.blocks):,} come; initialise it with that number, or let fewer arrive"
 

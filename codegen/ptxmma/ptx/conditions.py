@@ -266,6 +266,10 @@ class Predicates(Writes):
             )
         return self._others[register, count, counters]
 
+    def is_by_thread(self, name: bytes) -> bool:
+        """Return whether a register is computed from what differs between the threads of a block."""
+        return any(map(_THREAD.match, self.sources([name])))
+
     def counters(self, name: bytes) -> Sequence[bytes]:
         """The registers that change of which a predicate is computed; none if it is of memory or the thread, too."""
         value = self.condition(name, 0).value

@@ -113,6 +113,8 @@ class ThreadMasks:
             words = (word.strip() for word in rest.split(b","))
             names = (self._registers.constant_before(word, offset) if len(self._registers.writes(word)) > 1 else word for word in words)
             operands = [self.numbers_of(each, depth + 1) for each in names]
-            return operands[0] if opcode.startswith(b"ld.param.") else thread_values.result(opcode, operands)
+            # What a warp shuffles is the same in its lanes, unless the lanes are what the masks have.
+            same = opcode.startswith(b"ld.param.") or (opcode.startswith(b"shfl.") and self._register != thread_values.INDEX)
+            return operands[0] if same else thread_values.result(opcode, operands)
         elected = self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX
         return [int(number % thread_values.WARP == 0) for number in range(self.count)] if elected else None
