@@ -34,7 +34,7 @@ def page(catalog: Catalog, maps: TensorMaps, gallery: Gallery) -> dict[str, Any]
                 "halo_every": "Pixels before a halo",
                 "rows": "Rows with a coordinate",
             },
-            without=("wide",),
+            without=("wide", "names"),
         ),
         "types": struct_tables.table(
             maps.types, code=("name",), titles={"group": "Elements in 16 bytes", "value": "Number"}, cells=targets, without=("elements",)
