@@ -113,7 +113,7 @@ class ThreadMasks:
             words = (word.strip() for word in rest.split(b","))
             names = (self._registers.constant_before(word, offset) if len(self._registers.writes(word)) > 1 else word for word in words)
             operands = [self.numbers_of(each, depth + 1) for each in names]
-            # What a warp shuffles is the same in its lanes, unless the lanes are what the masks have.
+            # A number that a warp shuffles is the same in its lanes; where the masks are of lanes, it need not be.
             same = opcode.startswith(b"ld.param.") or (opcode.startswith(b"shfl.") and self._register != thread_values.INDEX)
             return operands[0] if same else thread_values.result(opcode, operands)
         elected = self._is_uniform is not None and opcode == b"elect.sync" and self._register == thread_values.INDEX
