@@ -144,7 +144,8 @@ def _words(catalog: Catalog, group: FormGroup) -> list[str]:
     """The words for the search, each once.
 
     These are all words of the spellings and of the names in generated code, the operands, hints, element types, atoms, and machine
-    instructions.  Where the group has documented forms, the others add none.  The name of an operand is one word: ``scale-d`` is ``operandscaled``.
+    instructions.  Where the group has documented forms, the others add none.  The name of an operand is one word: ``scale-d`` is
+    ``operandscaled``.
     """
     known = evidence.of(catalog.database)
     named = [one for one in group.members if one.documented] or group.members
