@@ -583,7 +583,7 @@ def test_pages_name_what_libraries_call_it(catalog: Catalog, outputs: dict[str, 
     assert dtypes == {f"``{one.name}``": f"``{one.numpy}``" for one in spec.types.elements}
     modes = {row[0]: row[2] for row in rows(outputs["swizzles.rst"]) if len(row) == 3 and "TENSOR" in row[2]}
     assert modes == {one.title: f"``{one.tma}``" for one in spec.shared_memory.swizzles}
-    section = outputs["block_scaling.txt"].partition("Formats with a name\n")[2].partition("Where the scale factors are")[0]
+    section = outputs["block_scaling.txt"].partition("Formats with a name\n")[2].partition("Layout of the scale factors")[0]
     formats = {row[0]: tuple(row[2:5]) for row in rows(section)[1:]}
     assert formats == {f"``{one.name}``": (f"``{one.element}``", f"``{one.scale}``", str(one.block)) for one in spec.block_formats}
 
