@@ -50,6 +50,10 @@ class Value(NamedTuple):
     polled: bool = False
 
 
+#: A comparison, the constant with which a value is compared, and the outcome.
+_Outcome = tuple[bytes, int, bool]
+
+
 class Condition(NamedTuple):
     """An outcome of a comparison that a path depends on.
 
@@ -90,9 +94,9 @@ class Condition(NamedTuple):
         """True if all threads of a thread block see the same outcome, at all times."""
         return not self.value.changes and self.value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED))
 
-    def admits(self, number: int) -> bool:
-        """Return whether the value can be a number."""
-        return _TESTS[self.test](number, self.number) == self.holds
+    def outcome(self) -> _Outcome:
+        """The outcome of the comparison, whatever the value is."""
+        return self.test, self.number, self.holds
 
 
 class Joined(NamedTuple):
@@ -125,7 +129,7 @@ def joined(conditions: frozenset[Condition], fresh: Condition) -> Joined | None:
         return Joined(conditions | {fresh} if certain else narrower, certain)
     if fresh.value.changes:
         return Joined(conditions, certain=False)
-    if not _possible([*alike, fresh]):
+    if not _can_hold(frozenset([*map(Condition.outcome, alike), fresh.outcome()])):
         return None
     return Joined(conditions if any(each[:4] == fresh[:4] for each in alike) else conditions | {fresh})
 
@@ -155,13 +159,14 @@ def common(conditions: frozenset[Condition]) -> int:
 def contradicts(conditions: Iterable[Condition], fresh: Condition) -> bool:
     """Return whether a further condition cannot hold together with some."""
     alike = [each for each in conditions if each.value.text == fresh.value.text]
-    return bool(alike) and not _possible([*alike, fresh])
+    return bool(alike) and not _can_hold(frozenset([*map(Condition.outcome, alike), fresh.outcome()]))
 
 
-def _possible(conditions: list[Condition]) -> bool:
-    """Return whether a number satisfies conditions on one value: if any does, one beside a constant does."""
-    numbers = {each.number + step for each in conditions for step in (-1, 0, 1)}
-    return any(all(each.admits(number) for each in conditions) for number in numbers)
+@functools.lru_cache(maxsize=1 << 12)
+def _can_hold(outcomes: frozenset[_Outcome]) -> bool:
+    """Return whether a number has some outcomes of comparisons: if any has, one beside a constant has."""
+    numbers = {constant + step for _, constant, _ in outcomes for step in (-1, 0, 1)}
+    return any(all(_TESTS[test](number, constant) == holds for test, constant, holds in outcomes) for number in numbers)
 
 
 class Predicates(Writes):
