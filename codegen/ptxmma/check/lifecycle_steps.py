@@ -43,10 +43,11 @@ def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]
     """The instructions that concern a lifecycle, with the numbers of their blocks."""
     meets = machine.life.meets
     without = {*apart(kernel.text, kernel.executed.values(), kernel.executed_together.values(), meets)} if meets else set[int]()
+    idle = {each for each in machine.life.transitions if each.before and _all_come_before(kernel, each)}
     for number, events in enumerate(kernel.instructions):
         for event in events:
             made = machine.on(event.opcode) if event.offset not in without else ()
-            if any(_may_count(kernel, event, each) for each in made):
+            if any(each not in idle and _may_count(kernel, event, each) for each in made):
                 yield number, event
 
 
@@ -54,11 +55,13 @@ def _may_count(kernel: Kernel, event: Event, transition: Transition) -> bool:
     """Return whether an instruction comes before, or after, others in any thread, as a transition wants."""
     if transition.after and (event.offset in kernel.preceding(transition.after) or event.offset in kernel.own_waits()):
         return False
-    if not transition.before:
-        return True
+    return not transition.before or event.offset in kernel.preceding(transition.before)
+
+
+def _all_come_before(kernel: Kernel, transition: Transition) -> bool:
+    """Return whether none of a transition's instructions comes after the first of those that all are to come before."""
     early = kernel.preceding(transition.before)
-    alike = (each.offset for events in kernel.instructions for each in events if is_made(transition, each.opcode))
-    return event.offset in early and not early.issuperset(alike)
+    return all(each.offset in early for events in kernel.instructions for each in events if is_made(transition, each.opcode))
 
 
 def _happens_once(kernel: Kernel, machine: Machine, events: Mapping[int, Sequence[Event]]) -> bool:
