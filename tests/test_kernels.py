@@ -385,7 +385,7 @@ def test_the_page_states_the_means_of_the_table(kernel: str) -> None:
     [
         *(("gemm_sm90", f"{rows} x 8192 x 8192", (f"{rows} x 8192 x 8192",)) for rows in (1, 16, 64, 128)),
         ("gemm_sm90", "4096 x 4096 x 4096 and 16 bytes more of k", ("4096 x 4096 x 4104", "4096 x 4096 x 4112")),
-        *(("sparse_gemm_sm90", f"{columns} columns", (f"8192 x {columns} x 8192",)) for columns in (16, 64, 128)),
+        *(("sparse_gemm_sm90", f"{columns} columns?", (f"8192 x {columns} x 8192",)) for columns in (1, 16, 64, 128)),
     ],
     ids=str,
 )
@@ -396,15 +396,16 @@ def test_the_page_states_the_ratios_of_a_size(kernel: str, label: str, sizes: tu
     assert re.search(rf"   \* - {label}(?: \(goal: [\d.]+\))?{re.escape(line)}", _page(kernel))
 
 
-@pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90"])
+@pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90", "attention_sm90"])
 def test_the_page_states_the_profiles(kernel: str) -> None:
-    """Cycles, share of the tensor cores and bytes of L2, of the kernel and of the fastest other."""
+    """Cycles, shares of the tensor cores and of L2, and bytes of L2, of the kernel and of the fastest other."""
     recorded = {(row["types"].removeprefix("2:4 ").partition(" to ")[0], row["size"]): row for row in _rows("profile.csv", kernel)}
-    stated = re.findall(r"   \* - (\w+), (\d+ x .*)((?:\n     - [\d., ]+)+)\n", _page(kernel))
+    stated = re.findall(r"   \* - ([\w ]+), (\d+ (?:x|rows).*)((?:\n     - [\d., ]+)+)\n", _page(kernel))
     assert len(stated) > 10
     for types, size, figures in stated:
         row = recorded[types, size]
-        pairs = (f"{row[name]}, {row[f'{name} of their best']}" for name in ("thousand cycles", "tensor cores busy (%)", "MB through L2"))
+        names = ("thousand cycles", "tensor cores busy (%)", "L2 busy (%)", "MB through L2")
+        pairs = (f"{row[name]}, {row[f'{name} of their best']}" for name in names)
         assert figures == "\n     - ".join(["", *pairs]), (types, size)
 
 
@@ -438,21 +439,20 @@ _PROFILE = ("thousand cycles", "tensor cores busy (%)", "MB of memory")
 
 @pytest.mark.parametrize("kernel", ["w4a16_sm80", "w4a16_sm90"])
 def test_the_page_of_few_rows_states_the_table(kernel: str) -> None:
-    """Sustained and short: a line for each number of rows, and for each size the ratios to the f16 product and to a read."""
-    measured = {
-        (row["types"].partition(" in GB/s")[1], row["size"], row["way"]): float(row["ratio to their best"])
-        for row in _rows("speed.csv", kernel)
-        if row["types"].startswith("int4 by f16")
-    }
+    """Sustained and short, over the 16-bit product and over a read: a line for each number of rows, and for each kind of codes and X."""
+    measured = {(row["types"].partition(";")[0], row["size"], row["way"]): row["ratio to their best"] for row in _rows("speed.csv", kernel)}
     page = _page(kernel)
-    for rows in (1, 16, 32, 64):
+    lines = {types: (types, [f"{rows} x 28672 x 8192" for rows in (16, 64)]) for types, _, _ in measured if " in " not in types}
+    for rows in ("1", "16", "32", "64"):
+        lines[rows] = ("int4 by f16", [f"{rows} x {size}" for size in ("8192 x 8192", "28672 x 8192", "8192 x 28672")])
+    for label, (types, sizes) in lines.items():
         ratios = (
-            [measured[against, f"{rows} x {size}", way] for way in ("sustained", "short")]
-            for size in ("8192 x 8192", "28672 x 8192", "8192 x 28672")
+            [float(measured[f"{types}{against}", size, way]) for way in ("sustained", "short")]
+            for size in sizes
             for against in ("", " in GB/s")
         )
-        line = "\n     - ".join([f"   * - {rows}", *(f"{sustained:.2f} ({short:.2f})" for sustained, short in ratios)])
-        assert f"\n{line}\n" in page, rows
+        line = "\n     - ".join([f"   * - {label}", *(f"{sustained:.2f} ({short:.2f})" for sustained, short in ratios)])
+        assert f"\n{line}\n" in page, label
     for profile in _rows("profile.csv", kernel):
         if profile["types"].startswith("int4 by f16 in GB/s") and profile["size"].endswith(" x 28672 x 8192"):
             theirs = {name: profile[f"{name} of their best"] for name in ("thousand cycles", "MB of memory")}
