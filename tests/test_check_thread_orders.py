@@ -401,3 +401,15 @@ def test_a_comment_that_ignores_one_copy_of_an_instruction_leaves_the_others() -
     first = (*_SENT, f"{_LOADED_AGAIN} // ptxmma: ignore[reused-source]")
     found = check(_HEAD + "\n".join((*first, *_SENT, _LOADED_AGAIN, _READ_ALL, "ret;", "}", ""))).findings
     assert [(each.line, each.ignored) for each in found if each.rule == "reused-source"] == [(11, ("reused-source",)), (16, ())]
+
+
+@pytest.mark.parametrize(("barrier", "wrong"), [("", True), ("bar.sync 0;", False)])
+def test_rounds_that_begin_at_either_of_two_waits(barrier: str, wrong: bool) -> None:
+    """Each wait is right after the other, if that was: not both can be."""
+    polls = (_POLL.replace("poll", f"poll{number}") for number in (1, 2))
+    entered, repeated = (
+        "@!%p3 bra on; @%p2 bra on; @%p4 bra two; one:",
+        "ld.global.u32 %r8, [%rd1]; setp.eq.u32 %p5, %r8, 0; @%p5 bra one; on:",
+    )
+    rounds = (entered, next(polls), "two:", next(polls), repeated)
+    assert ("unpublished-barrier" in rules(_FIRST, f"@!%p3 {_INIT}", barrier, _LOADED, *rounds)) == wrong

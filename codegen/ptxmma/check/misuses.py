@@ -122,6 +122,7 @@ class _Walk:
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
+        self._later: dict[_Key, int] = {}  # the same, after an instruction at a wrong time
 
     def misuses(self) -> list[Misuse]:
         """The instructions at a wrong time.
@@ -144,12 +145,17 @@ class _Walk:
                             waiting.append((after, left))
                             if len(seen[after]) > _MOST_PATHS:
                                 raise NotFollowedError
-        doubtful = (
-            (key, misuse)
+        # A path after a fault may be right by that fault: it counts as long as any fault is left to report.
+        doubtful = self._doubts(self._right, self._later) or ({} if self._found else self._doubts(self._right))
+        return [*(doubtful | self._found).values()]
+
+    def _doubts(self, *rights: Mapping[_Key, int]) -> dict[_Key, Misuse]:
+        """The misuses on paths that are not certain to which no other path comes at a right time."""
+        return {
+            key: misuse
             for key, misuse, threads in reversed(self._doubtful)
-            if threads & ~self._right.get(key, 0) or not self._may_come_right(misuse)
-        )
-        return [*(dict(doubtful) | self._found).values()]
+            if threads & ~functools.reduce(int.__or__, [right.get(key, 0) for right in rights]) or not self._may_come_right(misuse)
+        }
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
         """The paths after the instructions of a block: under a predicate, one is executed or not."""
@@ -218,7 +224,8 @@ class _Walk:
         # Followed as if it were fixed, the instruction may be right in the next round: that does not count, nor that nothing has begun.
         begun = path.since or path.fault >= 0 or path.state != self._machine.life.start or not self._machine.harmless
         for rule in self._machine.rules(at.opcode) - wrong if path.fault != at.offset and begun else ():
-            self._right[at.offset, rule] = self._right.get((at.offset, rule), 0) | common(path.conditions)
+            right = self._right if path.fault < 0 else self._later
+            right[at.offset, rule] = right.get((at.offset, rule), 0) | common(path.conditions)
         if moved.state in self._machine.left:
             return moved
         # Nothing can be wrong any more: only the threads count that come to later instructions.
