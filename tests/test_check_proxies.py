@@ -8,7 +8,7 @@ from ptxmma.check import check
 
 _RULE = "missing-proxy-fence"
 _STORE, _MATRIX = "st.shared.v4.b32 [tile], {%r0, %r1, %r2, %r3};", "stmatrix.sync.aligned.m8n8.x1.shared.b16 [tile], {%r0};"
-_COPY = "cp.async.cg.shared.global [tile], [%rd3], 16;"
+_COPY = "cp.async.cg.shared.global [tile], [%rd3], 16; cp.async.wait_all;"
 _FENCE = "fence.proxy.async.shared::cta;"
 _WGMMA = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, 1, 1, 1, 0, 0;"
 _WAIT = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
