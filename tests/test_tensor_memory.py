@@ -246,9 +246,9 @@ def test_the_opcode_alone_says_what_it_does_not_state() -> None:
         ({"m": 128, **_BF16}, r"does not state its shape; say n \(m = 64 or 128 with"),
         (
             {"m": 128, "n": 64, "dtype": "f16", "atype": "bf16"},
-            r"takes no dtype = f16, atype = bf16; legal: dtype f16, atype f16, btype f16; dtype f32,",
+            r"takes no dtype = f16, atype = bf16; legal: dtype f32, atype f16 or bf16, btype f16 or bf16; dtype f16,",
         ),
-        ({"m": 128, "n": 64, **_BF16, "atype": "bf17"}, r"kind::f16 takes no atype = bf17; legal: dtype f16, atype f16,"),
+        ({"m": 128, "n": 64, **_BF16, "atype": "bf17"}, r"kind::f16 takes no atype = bf17; legal: dtype f32, atype f16 or bf16,"),
         ({"m": 128, "n": 64, "dtype": "f32"}, r"does not state its types; say atype, btype"),
         ({"m": 128, "n": 64, "stype": "ue8m0", **_BF16}, r"has no scale factors; leave out stype"),
     ],
