@@ -117,6 +117,12 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("ask", {"question": "generate"}, "'generate' names no instruction"),
         ("ask", {"question": "m16n8k16 --database=/etc/passwd"}, "names no instruction"),
         ("ask", {}, "give question"),
+        ("ask", {"question": "hoper"}, "is 'hopper' meant?"),
+        ("ask", {"question": "which " * 500 + "is that"}, "at most 3,000 are read"),
+        ("ask", {"question": "the " * 700 + "x"}, "'x' is not covered"),  # soon: each beginning of idle words is not tried
+        ("check", {"file": "\0"}, "is no path"),
+        ("check", {"file": "x" * 5000}, "is no path"),
+        ("descriptor_instruction", {"kind": "f16", "given": ["m=1"] * 4000}, "given has 12,000 characters; at most 10,000"),
         ("ask", {"question": "m16n8k16 f16 " * 1000}, "question has 13,000 characters; at most 10,000"),
         ("resolve", {"instruction": "m16n8k16 " * 1000}, "is not covered"),  # at once: trying each word takes a minute
         ("show", {"instruction": "m16n8k8 tf32", "database": "/etc/passwd"}, "unknown parameter 'database'"),
@@ -144,6 +150,7 @@ def test_broken_messages_leave_the_server_running(tmp_path: Path) -> None:
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         "{broken",
         "[]",
+        "[" * 100_000,
         "\x00\x01",
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
         json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": [1, 2]}),

@@ -132,6 +132,12 @@ def test_commands_of_topics_answer(catalog: Catalog) -> None:
             assert code in (0, 1), (command, said)
 
 
+def test_each_code_that_is_listed_is_explained(catalog: Catalog) -> None:
+    for message in catalog.database.spec.messages:
+        code, answer, _ = _command("explain", message.code, "--json")
+        assert (code, json.loads(answer)["text"]) == (0, message.text)
+
+
 def test_the_first_meaning_of_a_word_is_taken_without_a_reason() -> None:
     _, _, said = _command("m16n8k64", "nvfp4")
     assert ".ue4m3 is taken; also: mma." in said
@@ -141,6 +147,11 @@ def test_words_without_a_verb_may_be_none() -> None:
     for words, message in (
         ("lits", "unknown command 'lits'; closest: list, lsp, validate"),
         ("chek kernel.ptx", "unknown command 'chek kernel.ptx'"),
+        ("ldmatirx", "is 'ldmatrix' meant?"),
+        ("tcgen5.mma f16", "is 'tcgen05.mma f16' meant?"),
+        ("hoper", "is 'hopper' meant?"),
+        ("m16n8k16 bfloat", "no instruction has bfloat (is bfloat16 meant?); closest:"),
+        ("the " * 1000, "the question has 4,000 characters; at most 3,000 are read"),
         ("MI300", "unknown command 'MI300', nor is it an instruction"),
         ("sm_90b", "unknown target 'sm_90b'; closest: sm_90, sm_90a"),
         ("m16n8k8 tf32 B[4][2] lane 7", "no element lies there and has this place"),

@@ -143,7 +143,7 @@ export const database = {
   {"target":"sm_90a","architecture":"Hopper","names":["H100","H200","GH200"]},
   {"target":"sm_90a","architecture":"Hopper","names":["H20","H800"]},
   {"target":"sm_100a","architecture":"Blackwell","names":["B200","GB200"]},
-  {"target":"sm_103a","architecture":"Blackwell","names":["B300","GB300"]},
+  {"target":"sm_103a","architecture":"Blackwell","names":["B300","GB300","Blackwell Ultra"]},
   {"target":"sm_107a","architecture":"Rubin","names":["R200","VR200","Vera Rubin"]},
   {"target":"sm_110a","architecture":"Blackwell","names":["Jetson Thor","Jetson T5000","Jetson T4000"]},
   {

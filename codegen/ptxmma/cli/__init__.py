@@ -96,7 +96,7 @@ class _Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and not self._takes(args, ctx):
-            from ptxmma.cli.questions import answered
+            from ptxmma.cli.questions import answered, misspelt
 
             asked = answered(args)
             if not asked and args[0] in VERBS:
@@ -104,6 +104,8 @@ class _Verbs(click.Group):
             if not asked:
                 import difflib  # only when there is something to explain
 
+                if meant := misspelt(" ".join(args)):
+                    ctx.fail(f"unknown command {' '.join(args)!r}; is {meant!r} meant?")
                 close = difflib.get_close_matches(args[0], VERBS, 3, 0.5)
                 named = "nor is it an instruction (`ptxmma list`), a target (`ptxmma targets`) or a topic (`ptxmma explain`)"
                 ctx.fail(f"unknown command {args[0]!r}" + (f"; closest: {', '.join(close)}" if close else f", {named}"))

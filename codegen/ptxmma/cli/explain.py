@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The name of a rule, and other words.
 _RULE = re.compile(r"[a-z]+(-[a-z]+)*")
+#: A part of a message has more words than this.
+_PART = 2
 
 
 def _codes(context: click.Context) -> list[str]:
@@ -106,11 +108,13 @@ def _about(spec: Spec, line: str) -> list[str]:
 
 
 def message_of(spec: Spec, text: str) -> Message | None:
-    """The message of ptxas of a code, or of a line that has the code or the text up to its last name; None for none."""
-    codes, line = re.findall(r"\bC\d{4}\b", text.upper()), " ".join(text.replace("'", "").split())
-    parts = ((message, message.text.replace("'", "").split("...")) for message in spec.messages)
+    """The message of ptxas of a code, of a line that has the code or the text up to its last name, or of a part of it; None for none."""
+    codes, line = {*re.findall(r"\bC\d{4}\b", text.upper()), text.strip().lower()}, " ".join(text.replace("'", "").split())
+    parts = [(message, message.text.replace("'", "").split("...")) for message in spec.messages]
     has = (message for message, said in parts if message.code in codes or all(part in line for part in said[:-1] or said))
-    return next(has, None)
+    part = re.compile(rf"\b{re.escape(line.lower())}\b")
+    within = [message for message, said in parts if part.search("...".join(said).lower())] if line.count(" ") >= _PART else []
+    return next(has, within[0] if len(within) == 1 else None)
 
 
 def swizzle_of(spec: Spec, text: str) -> Swizzle | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
+from ptxmma.arguments import shortened
 from ptxmma.cli import layout
 from ptxmma.cli.command import Command, NamedNumbers
 from ptxmma.cli.options import SectionOption
@@ -101,8 +102,8 @@ class Tool(NamedTuple):
             values = value if isinstance(value, list) else [value]
             if not all(isinstance(each, str | int | float) for each in values):
                 raise RefusedError(f"{name} must be a text, a number or a truth value")
-            if (longest := max((len(str(each)) for each in values), default=0)) > _MOST_ASKED:
-                raise RefusedError(f"{name} has {longest:,} characters; at most {_MOST_ASKED:,} are read")
+            if (length := sum(len(str(each)) for each in values)) > _MOST_ASKED:
+                raise RefusedError(f"{name} has {length:,} characters; at most {_MOST_ASKED:,} are read")
             option = f"--{name.replace('_', '-')}"
             if isinstance(parameter, click.Argument):
                 words += [str(each) for each in values]
@@ -202,14 +203,16 @@ def _question(text: str) -> list[str]:
     Raises:
         RefusedError: no verb that this server offers answers it.
     """
-    from ptxmma.cli.questions import answered
+    from ptxmma.cli.questions import answered, misspelt
 
     try:
         line = [] if re.search(r"(^|\s)-", text) else answered(text.split())  # an option may name a file
     except click.ClickException as error:
         raise RefusedError(error.format_message()) from None
     if not line or line[0] not in _VERBS:
-        raise RefusedError(f"{text!r} names no instruction, place, target, type or topic; name one, or call another tool")
+        meant = misspelt(text)
+        also = f"is {meant!r} meant?" if meant else "name one, or call another tool"
+        raise RefusedError(f"{shortened(text)!r} names no instruction, place, target, type or topic; {also}")
     return line
 
 
@@ -235,6 +238,8 @@ def _fault(line: str) -> JSONRPCError | None:
         request = json.loads(line)
     except ValueError:
         request, code, said = None, types.PARSE_ERROR, "the line is not JSON"
+    except RecursionError:
+        request, code, said = None, types.PARSE_ERROR, "the line is nested too deeply"
     number = request.get("id") if isinstance(request, dict) else None
     usable = isinstance(number, int) or (isinstance(number, str) and number.isascii())
     return types.JSONRPCError(jsonrpc="2.0", id=number if usable else None, error=types.ErrorData(code=code, message=said))

@@ -42,6 +42,11 @@ _OPERAND = re.compile(r"([a-d])(\d*)", re.IGNORECASE)
 #: Coordinates in one pair of brackets: ``A[9, 3]``, ``A(9, 3)``.
 _BRACKETED = re.compile(r"[\[(] *\d+(?:, *\d+)+ *[\])]")
 _SIZES = re.compile(r"\d+(?:x\d+)+")
+_WORD = re.compile(r"[\w-]+")
+#: Characters of the longest question; a line of PTX with 256 registers is shorter.
+_LONGEST = 3_000
+#: More words that say nothing than a sentence has on each side of a name.
+_AROUND = 12
 _MAJORNESS = re.compile(r"(k|m|n|mn)[-_]?major", re.IGNORECASE)
 
 
@@ -52,6 +57,8 @@ def answered(arguments: Sequence[str]) -> list[str]:
     """
     end = next((place for place, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     text, options = " ".join(arguments[:end]), [*arguments[end:]]
+    if len(text) > _LONGEST:
+        raise click.UsageError(f"the question has {len(text):,} characters; at most {_LONGEST:,} are read")
     for name in _names(text):
         if verb := _verb_of_name(name):
             return [*verb, *name.split(" "), *options]
@@ -65,11 +72,22 @@ def answered(arguments: Sequence[str]) -> list[str]:
     return ["explain", *arguments] if _is_rule(text) else []
 
 
+def misspelt(text: str) -> str:
+    """The question that a text may mean, with its unknown words replaced by close ones; empty where that has no answer, either."""
+    known = catalog_of(None)
+    unknown = {*words.missing(known, text)}
+    meant = _WORD.sub(lambda word: (word[0].lower() in unknown and words.closest_word(known.database.spec, word[0])) or word[0], text)
+    with contextlib.suppress(click.UsageError):
+        return meant if meant != text and answered(meant.split()) else ""
+    return ""
+
+
 def _names(text: str) -> Iterator[str]:
     """A text, and the rest of it without the words that mean nothing, first the ones around a name: ``B200`` of ``what runs on B200``."""
     yield text
     spec, every = catalog_of(None).database.spec, text.split()
     first, last = (next((at for at, word in enumerate(side) if not _is_idle(spec, word)), 0) for side in (every, every[::-1]))
+    first, last = min(first, _AROUND), min(last, _AROUND)
     around = [(begin, 0) for begin in range(1, first + 1)] + [(begin, end) for begin in (0, first) for end in range(1, last + 1)]
     yield from (" ".join(every[begin : len(every) - end]) for begin, end in around)
     rest = [word for word in every if not _is_idle(spec, word) and word not in ("a", "an")]
@@ -253,6 +271,8 @@ def _rest(question: Question, left: Sequence[str]) -> list[str] | None:
         return [*left] if left and _is_about_instructions(text) else None
     if question.takes == "target":
         return [text] if is_target(catalog_of(None).database.spec, text) else None
+    if question.takes == "type":
+        return [text] if _is_type(catalog_of(None).database.spec, text) else None
     if question.takes == "product":
         return _descriptor(text)
     return None if left else []

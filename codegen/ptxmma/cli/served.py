@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ptxmma.arguments import shortened
+
 #: Bytes of the longest document.
 MOST_READ = 20_000_000
 
@@ -21,10 +23,14 @@ def within(folder: Path, file: str) -> Path:
     Raises:
         RefusedError: it is elsewhere, or no file.
     """
-    path = (folder / file).resolve()
+    try:
+        path = (folder / file).resolve()
+        found = path.is_file()
+    except (OSError, ValueError):  # too long, or with a character that no path has
+        raise RefusedError(f"{shortened(file)!r} is no path") from None
     if not path.is_relative_to(folder):
         raise RefusedError(f"{file} is outside of the folder that the server reads")
-    if not path.is_file():
+    if not found:
         raise RefusedError(f"{file} is not a file below the folder that the server reads")
     return path
 

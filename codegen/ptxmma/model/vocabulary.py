@@ -50,8 +50,8 @@ class Question(Entry, frozen=True, kw_only=True):
     ] = {}
     needs: Annotated[tuple[Identifier, ...], Meta(description="options without which it is another question")] = ()  # ("box", "type")
     takes: Annotated[
-        Literal["", "instruction", "target", "product", "bits"],
-        Meta(description="the other words: nothing, an instruction, a target, the fields of a product's descriptor, the bits of one"),
+        Literal["", "instruction", "target", "type", "product", "bits"],
+        Meta(description="the other words: nothing, an instruction, a target, an element type, a product, the bits of a descriptor"),
     ] = ""
     source: Source
 

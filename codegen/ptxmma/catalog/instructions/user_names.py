@@ -19,7 +19,9 @@ _IDLE = re.compile(
 #: Words between two targets.
 _BETWEEN = re.compile(r"\s*,\s*|\s+(?:vs\.?|versus|against|and|or|with|to)\s+")
 #: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
-_MODE = re.compile(r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM$")
+_MODE = re.compile(
+    r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM(?:_BITS)?(?:<.*>)?$"
+)
 
 
 def target_named(spec: Spec, given: str) -> str:

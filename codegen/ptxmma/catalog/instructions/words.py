@@ -7,6 +7,7 @@ descriptor chooses, or a word of the spec, which means other words.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,8 @@ _SIZE = re.compile(r"([mnk])([0-9]+|n)")
 _CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)|(16|8)(8)([0-9]{1,3})")
 #: So many letters begin a word.
 _BEGUN = 2
+#: A shorter word is close to too many others.
+_MISSPELT = 4
 
 #: Matrices and scale factors, whose types a descriptor may choose.
 MATRICES = ("d", "a", "b", "c", "s")
@@ -116,6 +119,18 @@ def missing(catalog: Catalog, text: str) -> list[str]:
         for word in joined(names(spec), words_of(text))
         if not any({*meaning} <= known or sizes(word) for meaning in meanings(spec, (word,)))
     ]
+
+
+def closest_word(spec: Spec, word: str) -> str:
+    """The word that a misspelt one may mean: of an instruction, a GPU, a topic or a question; empty where none is close."""
+    import difflib  # only when there is something to explain
+
+    phrases = [name for topic in spec.topics for name in topic.names] + [name for question in spec.questions for name in question.names]
+    phrases += [name.lower() for gpu in spec.gpus for name in (gpu.architecture, *gpu.names)]
+    known = sorted({*vocabulary(spec), *names(spec), *" ".join(phrases).split()}, key=len)
+    begun = (each for each in known if each.startswith(word.lower()))
+    close = itertools.chain(begun, difflib.get_close_matches(word.lower(), known, 1, 0.75))
+    return next(close, "") if len(word) >= _MISSPELT else ""
 
 
 def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:

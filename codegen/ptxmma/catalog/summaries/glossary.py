@@ -12,8 +12,9 @@ from ptxmma.arguments import one_of
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, words
 from ptxmma.catalog.instructions.meanings import single
+from ptxmma.catalog.instructions.user_names import is_target
 from ptxmma.catalog.summaries.listing import least_targets
-from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Version
+from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Spec, Version
 
 _PARTS = re.compile(r"[\w:]+")
 _VERSION = re.compile(
@@ -47,16 +48,30 @@ def explanation(catalog: Catalog, text: str) -> Explanation | None:
         ValueError: a version that the spec does not have.
     """
     plain = " ".join(text.lower().split())
-    ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (_topic, _version, _type, _descriptor, _field)
+    ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (_topic, _version, _type, _descriptor, _field, _operand)
     return next((found for way in ways if (found := way(catalog, plain))), None)
 
 
 def _topic(catalog: Catalog, plain: str) -> Explanation | None:
-    """A topic of the spec, its words in any order, with or without namespaces before it: ``cute::Copy_Atom``, ``GMMA::Major::K``."""
+    """A topic of the spec: ``cute::Copy_Atom``, ``tensor memory of B200``; its words in any order, namespaces and targets left out."""
     parts = plain.replace("_", " ").replace("-", " ").split("::")
     names = {frozenset(" ".join(parts[first:]).split()) for first in range(len(parts))}
-    found = (topic for topic in catalog.database.spec.topics if names & {frozenset(name.split()) for name in topic.names})
-    return next((Explanation(topic.names[0], topic.text, _space(catalog, topic.names[0]), topic.commands) for topic in found), None)
+    spec = catalog.database.spec
+    names |= {frozenset(word for word in name if not is_target(spec, word)) for name in names}
+    topic = next((topic for topic in spec.topics if names & {frozenset(name.split()) for name in topic.names}), None)
+    if topic is None:
+        return None
+    rules = _space(catalog, topic.names[0]) or _tensor_maps(spec, topic.names[0])
+    return Explanation(topic.names[0], topic.text, rules, topic.commands)
+
+
+def _tensor_maps(spec: Spec, title: str) -> dict[str, list[str]]:
+    """The rules of tensor maps of every mode, if that is the title; empty for another."""
+    maps = spec.tensor_maps
+    if maps is None or title != "tensor map":
+        return {}
+    texts = [rule.text for rule in maps.rules if not (rule.modes or rule.when or "{" in rule.text)]
+    return {"rules": [f"a box has at most {maps.limits.largest_box} elements along each dimension", *texts]}
 
 
 def _space(catalog: Catalog, title: str) -> dict[str, list[str]]:
@@ -101,8 +116,9 @@ def _type(catalog: Catalog, plain: str) -> Explanation | None:
     named = [entry for entry in spec.types.elements if entry.name in meant or (entry.tma or "").lower() == plain]
     if not named or len(named) < len(meant):
         return None
+    facts = {f"numbers of {entry.name}": [_numbers(entry)] for entry in named if entry.form == "float"}
     families = {entry.name: _families(catalog, entry.name) for entry in named}
-    facts = {f"operands of {name} have": own for name, own in families.items() if own}
+    facts |= {f"operands of {name} have": own for name, own in families.items() if own}
     return Explanation(
         named[0].name if len(named) == 1 else plain,
         "; ".join(map(_described, named)),
@@ -121,6 +137,13 @@ def _families(catalog: Catalog, element: str) -> list[str]:
     for family, names in accepted.items():
         targets.setdefault(" ".join(least_targets(spec, names)), []).append(family)
     return [f"{needed}: {' '.join(families)}" for needed, families in targets.items()]
+
+
+def _numbers(entry: ElementType) -> str:
+    """The parts of a floating-point number, and the range of the type."""
+    parts = f"{'' if entry.sign else 'no '}sign, {entry.exponent} bits of exponent with bias {entry.bias}, {entry.mantissa} of mantissa"
+    ends = " and ".join(name for name, has in (("infinity", entry.infinity), ("NaN", entry.nan)) if has)
+    return f"{parts}; normal from {entry.smallest_normal:g} to {entry.largest:.8g}; {ends or 'neither infinity nor NaN'}"
 
 
 def _described(entry: ElementType) -> str:
@@ -157,6 +180,19 @@ def _field(catalog: Catalog, plain: str) -> Explanation | None:
     return Explanation(
         found[0][1].name, found[0][1].title, {"descriptors": lines}, list(dict.fromkeys(_command(each) for each, _ in found))
     )
+
+
+def _operand(catalog: Catalog, plain: str) -> Explanation | None:
+    """An operand by its name, also with an instruction or a family: ``scale-d``, ``tcgen05.mma enable-input-d``."""
+    *of, name = plain.rsplit(" ", 1)
+    entries = [each for each in catalog.database.spec.instructions if not of or f"{each.name}.".startswith(f"{of[0]}.")]
+    kinds = ((each.name, operand, kind.title) for each in entries for operand, kind in each.operand_kinds.items())
+    found = [each for each in kinds if each[1].lower() == name]
+    if not found or len(name) == 1:  # a letter is an operand of too many
+        return None
+    titles = dict.fromkeys(title for _, _, title in found)
+    lines = [opcode if len(titles) == 1 else f"{opcode}: {title}" for opcode, _, title in found]
+    return Explanation(found[0][1], "; ".join(titles), {"operand of": lines}, [f"ptxmma show {found[0][0]}"])
 
 
 def _names(field: DescriptorField) -> Iterator[str]:
