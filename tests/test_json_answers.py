@@ -59,7 +59,7 @@ _ASKED = {
         "--shape 4096x4096 --box 64x128 --type bf16 --swizzle 128 --element 3,9 --at 64,-1",
         "--shape 64x56x56x8 --lower=-1,-1 --upper=-1,-1 --channels 64 --pixels 128 --type f16 --swizzle 128",
     ],
-    "ring": ["--stages 4 --bytes 16384,22528", "--stages 4 --round 9"],
+    "ring": ["--stages 4 --bytes 16384,22528", "--stages 4 --round 9", "--target H100 --bytes 16384,22528"],
 }  # fmt: skip
 
 

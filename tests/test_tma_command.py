@@ -12,6 +12,7 @@ import commands
 import ptxmma
 from ptxmma.matrices.shared.box import BoxGeometry
 from ptxmma.matrices.shared.box_readers import readers
+from ptxmma.matrices.shared.readable_types import capacity
 from ptxmma.matrices.shared_memory import SharedLayout
 
 _TILE = ("--shape", "4096x4096", "--box", "64x128", "--type", "bf16", "--swizzle", "128")
@@ -233,3 +234,34 @@ def test_errors_name_options(arguments: tuple[str, ...], message: str) -> None:
 
 def test_bytes_of_a_ring_are_no_product() -> None:
     assert "'2x16384' has an x; write a number for each copy" in commands.ask("ring", "--stages", "4", "--bytes", "2x16384", code=2)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "H100", "B200", "rubin", "sm_120a"])
+@pytest.mark.parametrize(("copies", "reserved"), [("8192,4096", 0), ("16384,22528", 32768), ("16384,16384,512", 1000)])
+def test_a_ring_has_as_many_stages_as_fit(target: str, copies: str, reserved: int) -> None:
+    """One stage more is one too many, and so is one byte more than is left."""
+    block, stage = capacity(target).block, sum(map(int, copies.split(","))) + 16
+    asked = ("ring", "--target", target, "--bytes", copies)
+    if stage + reserved > block:
+        assert f"no stage fits: it takes {stage} bytes" in commands.ask(*asked, "--reserve", str(reserved), code=2)
+        return
+    answer = json.loads(commands.ask(*asked, "--reserve", str(reserved), "--json"))
+    stages, used = answer["stages"], answer["shared_memory"]["used"]
+    assert used == stages * stage + reserved <= block < used + stage
+    full = str(reserved + block - used)
+    assert json.loads(commands.ask(*asked, "--reserve", full, "--json"))["stages"] == stages
+    more = commands.ask(*asked, "--reserve", str(int(full) + 1), "--stages", str(stages), code=2)
+    assert (f"a thread block of {target} has room for {stages - 1}" if stages > 1 else "no stage fits") in more
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--bytes 1024", "give --stages, or --target and --bytes"),
+        ("--target H100 --stages 4", "--bytes says how large one is"),
+        ("--stages 4 --reserve 64", "--reserve takes shared memory from the stages: give --target, too"),
+        ("--target H100 --bytes 64 --reserve -1", "reserved = -1: 0 bytes or more"),
+    ],
+)
+def test_how_many_stages_fit_needs_a_target_and_their_bytes(arguments: str, message: str) -> None:
+    assert message in commands.ask("ring", *arguments.split(), code=2)

@@ -416,11 +416,22 @@ class Round(TypedDict):
     full: int
 
 
+class Room(TypedDict):
+    """The shared memory of a thread block that holds a ring, in bytes."""
+
+    target: str
+    stage: int
+    reserved: int
+    used: int
+    block: int
+
+
 class Ring(TypedDict):
     """``ring``."""
 
     stages: int
     transaction_bytes: int
+    shared_memory: Room | None
     rounds: list[Round]
 
 

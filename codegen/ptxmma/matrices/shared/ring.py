@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
 from ptxmma.catalog.instructions import DatabaseLike, catalog
+from ptxmma.matrices.shared.readable_types import capacity
 from ptxmma.model import formula
 
 #: Bytes of the two mbarriers of a stage.
@@ -41,6 +42,7 @@ class Ring:
     Attributes:
         stages: their number, 1 or more; their mbarriers fit the shared memory of a thread block.
         transaction_bytes: bytes that ``full`` counts in each phase.
+        stage_bytes: bytes of shared memory of a stage: those that are copied, and the mbarriers.
     """
 
     def __init__(self, stages: int, copies: Iterable[int] = (), *, database: DatabaseLike = None) -> None:
@@ -63,6 +65,7 @@ class Ring:
         if wrong := [number for number in sizes if number < 1]:
             raise ValueError(f"copies = {wrong[0]}: a copy counts 1 byte or more")
         self.transaction_bytes = sum(sizes)
+        self.stage_bytes = self.transaction_bytes + _BARRIERS
         terms = [term for protocol in spec.protocols for term in protocol.definitions]
         formulas = {term.name: term.formula for term in terms}
         if "parity" not in formulas:
@@ -71,6 +74,34 @@ class Ring:
         counted = formulas.get("transaction count", "")
         if counted and not formula.evaluate(formula.parse(counted), {"bytes": self.transaction_bytes}):
             raise ValueError(f"copies of {self.transaction_bytes} bytes: an mbarrier cannot count them in a phase: {counted}")
+
+    @classmethod
+    def fitting(cls, target: str, copies: Iterable[int], reserved: int = 0, *, database: DatabaseLike = None) -> Ring:
+        """The ring of as many stages as a thread block has shared memory for.
+
+        Args:
+            target: any name of a target: ``"sm_90a"``, ``"H100"``.
+            copies: bytes of shared memory that each copy into a stage fills.
+            reserved: bytes of shared memory for other data, such as a tile of the epilogue; and for alignment.
+            database: another than the packaged one.
+
+        Raises:
+            TypeError: a number that is not an integer.
+            ValueError: an unknown target, one whose shared memory no source gives, fewer bytes than 0, or no room for a stage.
+
+        >>> Ring.fitting("H100", (16384, 22528), 32768).stages
+        5
+        """
+        sizes, room = list(copies), capacity(target, database=database).block
+        if integer("reserved", reserved) < 0:
+            raise ValueError(f"reserved = {reserved}: 0 bytes or more")
+        needed = cls(1, sizes, database=database).stage_bytes
+        if needed + reserved > room:
+            raise ValueError(
+                f"no stage fits: it takes {needed} bytes with its mbarriers, {reserved} are reserved, "
+                f"and a thread block of {target} has {room} bytes of shared memory"
+            )
+        return cls((room - reserved) // needed, sizes, database=database)
 
     def round(self, number: int) -> Round:
         """A use of the ring, counted from 0 on over all stages.
