@@ -64,6 +64,7 @@ def test_the_errata_are_judged_as_assemblers_answer_them(catalog: Catalog) -> No
     earlier = {f"wmma.mma.sync.aligned.row.col.{form}.satfinite" for form in ("m32n8k16.f16.f32", "m16n16k16.f16.f16")}
     errata_of_spellings = (
         "st-async-loose-modifiers",
+        "bulk-copy-scope-alone",
         "cluster-signed-types",
         "elect-any-number",
         "setmaxnreg-loose-modifiers",
