@@ -153,7 +153,7 @@ _BF16 = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
         (
             "f16",
             {"m": 128, "n": 64, **_BF16, "dtype": "f16"},
-            "takes no dtype = f16, atype = bf16, btype = bf16; legal: dtype f16, atype f16",
+            "takes no dtype = f16, atype = bf16, btype = bf16; legal: dtype f32, atype f16 or bf16",
         ),
         ("f16", {"m": 32, "n": 64, **_BF16}, ""),  # of tcgen05.mma.ws
         ("f16", {"m": 32, "n": 256, **_BF16, "sparse": 1}, "does not allow m = 32 with n = 256"),  # tcgen05.mma.ws alone has it
