@@ -248,6 +248,13 @@ def test_registers_are_followed_from_an_offset_in_doubt(offset: int, expected: l
     assert not [each for each in check(f"{HEAD}{LOAD.format('.shared', '[%r4+8]')} ret; }}") if each.severity == "warning"]
 
 
+@pytest.mark.parametrize(("size", "expected"), [("4100", ["alignment"]), ("4096", [])])
+def test_sizes_in_registers_are_multiples(size: str, expected: list[str]) -> None:
+    head, reduce = HEAD.replace(".target sm_80", ".target sm_90"), "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32"
+    findings = check(f"{head}mov.u32 %r1, {size}; {reduce} [%rd1], [tile], %r1; ret; }}")
+    assert [each.rule for each in findings if each.severity != "note"] == expected
+
+
 @pytest.mark.parametrize(("offset", "expected"), [(8, ["alignment"]), (16, [])])
 def test_registers_are_followed_without_mbarriers(offset: int, expected: list[str]) -> None:
     body = f"cp.async.wait_all; mov.u32 %r1, tile; shl.b32 %r2, %r3, 4; add.u32 %r4, %r1, %r2; add.u32 %r5, %r4, {offset};"

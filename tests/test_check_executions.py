@@ -20,6 +20,10 @@ _FREE = "tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r9, 32;"
 _MATRIX = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [tile];"
 _POLL = "poll: mbarrier.try_wait.parity.shared.b64 %p5, [slot], 0; @!%p5 bra poll;"
 _ELECT = "elect.sync %r5|%p1, -1;"
+_FIRST_OF_PAIR = (
+    "mbarrier.init.shared.b64 [tile], 1; mov.u32 %r20, tile; and.b32 %r21, %r20, {}; "
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r21];"
+)
 #: Blocks of inline assembly that declare registers of one name.
 _SCOPES = (
     "{ .reg .pred P; elect.sync _|P, -1; selp.u32 %r6, 1, 0, P; } "
@@ -166,6 +170,19 @@ def test_a_copy_that_a_whole_warp_issues(lines: tuple[str, ...], times: int) -> 
     )
 
 
+def test_a_reduction_in_a_kernel_whose_threads_meet_in_barriers_alone() -> None:
+    reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [tile], 16;"
+    lines = ("ld.param.u64 %rd1, [count]; setp.gt.u32 %p1, %r1, {};", "bar.sync 0;", f"@!%p1 {reduce}")
+    assert messages(lines[0].format(31), *lines[1:]) == ["all 32 threads of a warp execute it, each for itself: one thread does"]
+    assert messages(lines[0].format(0), *lines[1:]) == []
+
+
+@pytest.mark.parametrize("directive", [".maxntid 0", ".reqntid 0, 1, 1", ".reqnctapercluster 4294967296", ".maxclusterrank 99999999999"])
+def test_launch_bounds_that_no_chip_has(directive: str) -> None:
+    lines = (_ELECT, f"@%p1 bra on; {_ALLOC.format(2)} on:", "setp.gt.u32 %p2, %r1, 31; @%p2 bra off;", _WGMMA, "off:", _POLL)
+    assert not {each for each in messages(*lines, directive=f"{directive}\n") if "no more" not in each}
+
+
 @pytest.mark.parametrize("elected", [True, False])
 def test_a_copy_in_a_loop_of_one_role(elected: bool) -> None:
     role = "setp.lt.u32 %p4, %r1, 128; mov.u32 %r6, %ctaid.x; @%p4 bra other;"
@@ -251,6 +268,10 @@ def test_a_product_that_both_thread_blocks_issue(condition: str, found: bool) ->
         ("1", "@%p2", "", False),  # the first thread block alone waits
         ("%h1", "", "", False),  # it may name both
         ("1", "", "@!%p2 mbarrier.arrive.shared.b64 _, [slot];", False),  # the other one arrives itself
+        # An arrival on another mbarrier, of the first thread block of the pair: a compiler clears the bits that are 0, too.
+        ("1", "", _FIRST_OF_PAIR.format(-16778216), True),
+        ("1", "", _FIRST_OF_PAIR.format(-16777217), True),
+        ("1", "", _FIRST_OF_PAIR.format(-1001), False),
     ],
 )
 def test_a_commit_that_does_not_tell_all_who_wait(mask: str, waiting: str, others: str, found: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ptxmma.check import check, phases
 
 _HEAD = (
-    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .b32 %r<40>; .reg .b64 %rd<9>; "
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .b32 %r<90>; .reg .b64 %rd<9>; "
     ".reg .pred %p<20>; .shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bars[8];\n"
     "mov.u32 %r1, bars; mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 128;\n"
     "mbarrier.init.shared.b64 [%r1], 1; mbarrier.init.shared.b64 [%r1+8], 128; bar.sync 0; ld.param.u32 %r3, [count];\n"
@@ -108,6 +108,41 @@ def test_each_of_several_first_waits_may_be_early(parity: str, found: list[str])
     roles = "again: ld.shared.u32 %r20, [tile+64]; setp.eq.u32 %p4, %r20, 1; @%p4 bra one; setp.eq.u32 %p5, %r20, 2; @%p5 bra two; ret;"
     waits = ("one:", poll("first", "bars", parity), _READ, "bra again; two:", poll("second", "bars", parity), _READ, "bra again;")
     assert rules("@%p1 bra fill;", roles, *waits, "fill:", _EXPECT, _COPY) == found
+
+
+@pytest.mark.parametrize(("parity", "found"), [("div.u32 %r13, %r6, 3;", []), ("mov.u32 %r13, %r6;", ["unchanged-parity"])])
+def test_the_first_turn_of_a_ring_has_one_parity(parity: str, found: list[str]) -> None:
+    """In a ring of three, a parity that changes in each round differs in each turn, but waits for phase 1 of the second place first."""
+    made = "".join(f"mbarrier.init.shared.b64 [bars+{16 + 8 * number}], 1;" for number in range(3))
+    place = "rem.u32 %r1{0}, %r{0}, 3; shl.b32 %r2{0}, %r1{0}, 3; add.u32 %r8{0}, %r1, %r2{0}; add.u32 %r3{0}, %r8{0}, 16;"
+    turn = (
+        f"mov.u32 %r{{0}}, 0; loop{{0}}: {place} {{1}} add.u32 %r{{0}}, %r{{0}}, 1; setp.lt.u32 %p3, %r{{0}}, %r3; @%p3 bra loop{{0}}; ret;"
+    )
+    fill = turn.format(5, f"{_EXPECT.replace('bars', '%r35')} {_COPY.replace('%r1', '%r35')} bar.sync 0;")
+    read = turn.format(6, f"{parity} and.b32 %r17, %r13, 1; {poll('full', '%r36', '%r17')} {_READ} bar.sync 0;")
+    assert rules(made, "bar.sync 0; setp.eq.u32 %p4, %r2, 0; @%p4 bra fill;", read, "fill:", fill) == found
+
+
+_RESULT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r9}, [%r10]; tcgen05.wait::ld.sync.aligned;"
+
+
+@pytest.mark.parametrize(
+    ("parity", "before", "read", "found"),
+    [
+        ("0", "", _RESULT, []),
+        ("1", "", _RESULT, ["early-wait"]),
+        ("1", "", "", []),  # the mbarrier may say that products have read
+        ("1", poll("other", "bars+16", "0"), _RESULT, []),  # the other mbarrier may say that the results are there
+    ],
+)
+def test_results_are_waited_for_with_the_first_parity(parity: str, before: str, read: str, found: list[str]) -> None:
+    issued = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{}];"
+    commits = "".join(f"elect.sync _|%p5, -1; @%p5 {issued.format(bar)}" for bar in ("bars", "bars+16"))
+    product = "@%p5 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r3, %p6;"
+    roles = ("setp.gt.u32 %p1, %r2, 127; @%p1 bra issue;", before, poll("full", "bars", parity), read, "ret;")
+    head = (_HEAD.replace("sm_90a", "sm_100a"), "mbarrier.init.shared.b64 [bars+16], 1; bar.sync 0;")
+    lines = (*head, *roles, "issue: elect.sync _|%p5, -1;", product, commits, "ret;", "}", "")
+    assert [each.rule for each in check("\n".join(lines)) if each.severity == "warning" and each.rule.endswith("wait")] == found
 
 
 @pytest.mark.parametrize(("parities", "found"), [("01", []), ("10", ["early-wait"])])

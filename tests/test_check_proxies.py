@@ -37,6 +37,7 @@ def test_operands_that_only_stores_can_have_written(store: str) -> None:
 def test_results_that_a_bulk_copy_reads(out: str) -> None:
     assert reported(_LOAD, _WGMMA, _WAIT, _STORE, "bar.sync 0;", out) == [(_RULE, 5)]
     assert reported(_LOAD, _WGMMA, _WAIT, _STORE, _FENCE, "bar.sync 0;", out) == []
+    assert reported(_STORE, "bar.sync 0;", out) == [(_RULE, 2)]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,8 @@ def test_results_that_a_bulk_copy_reads(out: str) -> None:
         ["call.uni (%r1), fence, (%r2);", _STORE, _WGMMA, _WAIT],
         [_STORE, "fence.proxy.async;", _WGMMA, _WAIT],
         ["st.global.b32 [%rd3], %r0;", _WGMMA, _WAIT],
-        [_STORE, _OUT],  # no matrices
+        [_BULK, _STORE, _OUT],  # no matrices: the copy may read what the other has brought
+        ["st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile], %r0, [bar];", _OUT],
     ],
 )
 def test_where_nothing_is_known(body: list[str]) -> None:

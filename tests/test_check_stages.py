@@ -368,6 +368,7 @@ def test_copies_of_a_thread_arrive_once() -> None:
     noinc = "cp.async.mbarrier.arrive.noinc.shared.b64 [bars+8];"
     assert ring(read=(noinc, _PARITY)) == []
     assert ring("129", read=(noinc, _PARITY)) == ["wrong-arrival-count"]
+    assert ring(read=(noinc.replace(".noinc", ""), _PARITY)) == ["wrong-arrival-count"]
 
 
 @pytest.mark.parametrize("first", [0, 1])

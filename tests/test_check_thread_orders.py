@@ -43,6 +43,8 @@ _ENTERED = "mov.u32 %r12, tile; mapa.shared::cluster.u32 %r11, %r12, 1;"
 _THERE = "st.shared::cluster.b32 [%r11], %r0;"
 _LOADED_AGAIN = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];"
 _READ_FIRST = "cp.async.bulk.wait_group.read 1;"
+_RING = "mov.u32 %r10, 0; loop: and.b32 %r11, %r10, 1; shl.b32 %r12, %r11, 7; mov.u32 %r13, tile; add.u32 %r14, %r13, %r12;"
+_SENT_IN_TURN = (_STORE, _FENCE, _OUT.replace("tile", "%r14"), "cp.async.bulk.commit_group; add.u32 %r10, %r10, 1;")
 _OWN_INIT = "@!%p4 mbarrier.init.shared.b64 [%r12], 1;"
 _OWN = f"{_FIRST} setp.gt.u32 %p4, %r9, 3; mov.u32 %r10, tile; shl.b32 %r11, %r9, 3; add.u32 %r12, %r10, %r11; {_OWN_INIT} {_INIT}"
 #: A rule whose findings are notes.
@@ -210,6 +212,21 @@ KERNELS = {
         "reused-source",
         (_COUNT, "loop:", *_SENT, "cp.async.bulk.wait_group.read 2;", *_SENT_OTHER, _READ_FIRST, "@%p2 bra loop;"),
         (_COUNT, "loop:", *_SENT, _READ_FIRST, *_SENT_OTHER, _READ_FIRST, "@%p2 bra loop;"),
+    ),
+    "a ring of two buffers, and no wait in the loop": (
+        "reused-source",
+        (_COUNT, _RING, *_SENT_IN_TURN, "@%p2 bra loop;", _READ_ALL),
+        (_COUNT, _RING, _READ_FIRST, *_SENT_IN_TURN, "@%p2 bra loop;", _READ_ALL),
+    ),
+    "a ring of two buffers, and a wait that lets both copies go on": (
+        "reused-source",
+        (_COUNT, _RING, "cp.async.bulk.wait_group.read 2;", *_SENT_IN_TURN, "@%p2 bra loop;", _READ_ALL),
+        (_COUNT, _RING, *_SENT_IN_TURN, _READ_ALL, "@%p2 bra loop;"),
+    ),
+    "a ring of two buffers, some of whose groups are empty": (
+        "reused-source",
+        (_COUNT, _RING, *_SENT_IN_TURN, "@%p2 bra loop;", _READ_ALL),
+        (_COUNT, _RING, *_SENT_IN_TURN[:2], f"@%p5 {_SENT_IN_TURN[2]}", _SENT_IN_TURN[3], "@%p2 bra loop;", _READ_ALL),
     ),
     "a source whose copies belong to no group": (
         "reused-source",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ptxmma.ptx.known_bits import KnownBits
     from ptxmma.ptx.statements import Function, Statement
 
-_BASE = re.compile(rb"\[\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],])")
+_BASE = re.compile(rb"\[?\s*(%[\w$]+)\s*(?:\+\s*(-?\w+)\s*)?(?=[\],]|$)")
 
 _TENSOR_MAP = "tensormap"
 #: Instructions through which an address stays one of the same memory.
@@ -53,7 +53,13 @@ class Alignment:
     def _aligned_operands(self, opcode: bytes) -> dict[int, list[tuple[int, Operand]]]:
         """The operands of an opcode that are addresses with an alignment, with their places, by the number of operands."""
         instruction = self._catalog.meaning(spelling_of(opcode))
-        return operands_by_count(instruction, lambda operand: operand.alignment > 1) if instruction is not None else {}
+        return operands_by_count(instruction, lambda operand: _step(operand) > 1) if instruction is not None else {}
+
+
+def _step(operand: Operand) -> int:
+    """The number of which an operand is a multiple: an address of its alignment, a register of what its constants are."""
+    constants = operand.immediates if operand.takes_register else None
+    return max(operand.alignment, constants.step if isinstance(constants, range) else 1)
 
 
 def _misplaced(function: Function, register: bytes) -> str:
@@ -83,6 +89,7 @@ def _doubts(addressed: Sequence[tuple[Statement, int, Operand]], known: KnownBit
         if base is None or offset is None:
             continue
         address = known.of(base[1]).plus(known.of(b"%d" % offset)) if offset else known.of(base[1])
-        if over := address.value & (operand.alignment - 1):
-            text = f"{operand.name} must be a multiple of {operand.alignment} bytes, and bit {(over & -over).bit_length() - 1} "
-            yield statement, place, f"{text}of this address is always set: behaviour is undefined (PTX ISA {operand.source})"
+        if over := address.value & (_step(operand) - 1):
+            text = f"{operand.name} must be a multiple of {_step(operand)} bytes, and bit {(over & -over).bit_length() - 1} "
+            named = "address" if operand.alignment > 1 else "number"
+            yield statement, place, f"{text}of this {named} is always set: behaviour is undefined (PTX ISA {operand.source})"

@@ -65,9 +65,11 @@ def too_few(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         total = most(barriers, arriving)
         if total and total >= count and _come_in_turn(barriers, arriving, place):
             total = most(barriers, arriving, in_turn=True)
-        if total and total < count and all(_comes_once(barriers, each, place) for each in arriving):
-            given = f"{count:,} in line {_line_of_init(barriers, place)}"
-            yield arriving[0], f"{given}, and no more than {total:,} come; initialise it with the number of those that do"
+        if arriving and total is not None and total < count and all(_comes_once(barriers, each, place) for each in arriving):
+            mend = (
+                "initialise it with the number of those that do" if total else "write .noinc, without which each adds the one that it makes"
+            )
+            yield arriving[0], f"{count:,} in line {_line_of_init(barriers, place)}, and no more than {total:,} come; {mend}"
 
 
 def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False) -> int | None:
@@ -127,8 +129,6 @@ def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int
     if executed is None or times is None or used.place is None or opcode.startswith(_DROPS):
         return None
     mask = executed.threads
-    if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
-        return None
     if exist is not None:
         everyone = (1 << thread_values.WARP) - 1
         warps = (mask >> first & everyone for first in range(0, mask.bit_length(), thread_values.WARP))
@@ -193,6 +193,8 @@ def uncounted(barriers: Mbarriers) -> str:
 def times_of(barriers: Mbarriers, used: Used) -> int | None:
     """The arrivals of each thread that executes an instruction once; None where it is not known."""
     opcode, operand = used.use.opcode, used.use.operand
+    if opcode.startswith(b"cp.async") and b"noinc" not in opcode:
+        return 0  # the phase needs one more, which comes
     counted = operand and opcode.startswith(b"mbarrier.") and b"expect_tx" not in opcode
     times = barriers.kernel.addresses.of(operand if counted else b"1", used.use.offset)
     return None if times.terms else times.constant

@@ -65,8 +65,8 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-#: Parts of opcodes that the threads of a warp execute together.
-_OF_WARPS = (ALIGNED, b"bar.warp.sync", b"shfl.sync", b"elect.sync", b"vote.sync")
+#: Parts of opcodes that several threads execute together.
+_OF_WARPS = (ALIGNED, b"bar.sync", b"bar.warp.sync", b"shfl.sync", b"elect.sync", b"vote.sync")
 #: A commit, which a mask sends to several thread blocks; and the bits of that mask.
 _TRACKED, _SENT, _MOST_BLOCKS = b"tcgen05.commit", b".multicast::cluster", 16
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _ENDS = (b"ret", b"exit")
 _SIZE = re.compile(rb"\.(?:reqnctapercluster|maxclusterrank)\s+([\d\s,]+)")
+#: Thread blocks of a cluster: no chip runs more together, and a mistake makes no large masks.
+_MOST_BLOCKS = 1024
 #: The rank of a thread block in its cluster, and the special registers that differ between thread blocks.
 OWN_RANK, OF_BLOCKS = b"%cluster_ctarank", re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: Thread blocks of a pair.
@@ -247,7 +249,8 @@ class Kernel:
     def cluster(self) -> int:
         """The most thread blocks that a cluster of the kernel may have; 0 where it does not say."""
         limit = _SIZE.search(self.text, 0, self.text.find(b"{"))
-        return math.prod(int(size) for size in limit[1].split(b",") if size.strip()) if limit is not None else 0
+        sizes = [int(size) for size in limit[1].split(b",") if size.strip()] if limit is not None else [0]
+        return min(math.prod(sizes), _MOST_BLOCKS)
 
     @functools.cached_property
     def ranks(self) -> ThreadMasks:

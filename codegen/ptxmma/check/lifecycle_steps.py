@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ptxmma.ptx.flow_events import Event
 
 
-def steps_of(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) -> Iterator[list[list[Step]]]:
-    """The instructions of each block that concern a lifecycle, for each of its objects."""
+def steps_of(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) -> Iterator[tuple[Hashable, list[list[Step]]]]:
+    """The objects of a lifecycle, each with the instructions of each block that concern it."""
     of_objects: dict[Hashable, dict[int, list[Event]]] = {}
     of_all: dict[int, list[Event]] = {}
     for number, event in _concerning(kernel, machine):
@@ -30,13 +30,13 @@ def steps_of(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) 
             of_all.setdefault(number, []).append(event)
     shared = {number: [*machine.steps(kernel.text, events)] for number, events in of_all.items()}
     if not machine.life.each:
-        yield [shared.get(number, []) for number in range(len(kernel.blocks))]
-    for own in of_objects.values():
+        yield None, [shared.get(number, []) for number in range(len(kernel.blocks))]
+    for held, own in of_objects.items():
         if not _happens_once(kernel, machine, own):
             steps: list[list[Step]] = [[] for _ in kernel.blocks]
             for number in {*own, *shared}:
                 steps[number] = sorted([*machine.steps(kernel.text, own.get(number, ())), *shared.get(number, ())])
-            yield steps
+            yield held, steps
 
 
 def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]:

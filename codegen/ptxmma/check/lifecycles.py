@@ -164,7 +164,8 @@ def _remark(function: Function, misuse: Misuse) -> tuple[Remark, bytes]:
         token = Token(text[place:end], place) if end >= 0 else Token(opcode, misuse.since[-1].offset)
     else:
         token = Token(opcode, place)
-    earlier = ", ".join(f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
+    named = (f"{_name(each.opcode)} of line {function.position(each.offset)[0]}" for each in misuse.since)
+    earlier = ", ".join(dict.fromkeys(named))
     path = "".join(f"{', if' if not number else ' and'} {_clause(function, each)}" for number, each in enumerate(misuse.conditions))
     mend = f"; {wrong.mend}" if wrong.mend else ""
     message = f"{wrong.text}{': ' if earlier else ''}{earlier}{path}{mend} (PTX ISA {wrong.source})"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check.kernels import Kernel, Way, threads_at
 from ptxmma.check.lifecycle_steps import may_go_wrong, steps_of
 from ptxmma.check.transitions import ALIGNED, EXIT, Happening, Machine, Step, machine_of
+from ptxmma.ptx.addresses import Place
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import Condition, Joined, common, contradicts, joined
 from ptxmma.ptx.graphs import spread
@@ -91,9 +92,9 @@ def misuses(
     for life in lifecycles:
         machine, of_life = machine_of(life), dict[_Key, Misuse]()
         try:
-            for steps in steps_of(kernel, machine, objects_of(life) if life.each else {}):
+            for held, steps in steps_of(kernel, machine, objects_of(life) if life.each else {}):
                 if may_go_wrong(kernel, machine, steps):
-                    walk = _Walk(kernel, machine, steps, size, capacity)
+                    walk = _Walk(kernel, machine, steps, size, capacity, held.places if isinstance(held, Place) else 1)
                     of_life |= {(each.at.offset, each.wrong.rule): each for each in walk.misuses()}
         except NotFollowedError:
             kernel.unfollowed.add(life.name)
@@ -111,12 +112,20 @@ class _Walk:
         steps: the instructions of each block that concern it.
         size: the size of the object that the instruction at a place makes or ends.
         capacity: the sum of the sizes of the objects that fit.
+        turn: the instructions after which the object comes again: as many as a ring has places.
     """
 
     def __init__(
-        self, kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step]], size: Callable[[int], int | None], capacity: int
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        steps: Sequence[Sequence[Step]],
+        size: Callable[[int], int | None],
+        capacity: int,
+        turn: int,
     ) -> None:
         self._kernel, self._machine, self._steps, self._size, self._capacity = kernel, machine, steps, size, capacity
+        self._turn = turn
         self._ways, self._predicates, self._threads_of = _deciding(kernel, steps), kernel.registers, kernel.registers.threads
         self._reachable, self._joined = functools.cache(self._reach), functools.cache(self._join)
         self._found: dict[_Key, Misuse] = {}
@@ -233,6 +242,8 @@ class _Walk:
 
     def _counts(self, transition: Transition, path: _Path, at: Happening) -> bool:
         """Return whether the conditions under which a transition is wrong hold on a path."""
+        if len(path.since) < self._turn and self._turn > 1:
+            return False
         if transition.several and not self._by_several(path.since[-1]):
             return False
         if transition.by_others and not self._by_others(transition.by_others, path, at):

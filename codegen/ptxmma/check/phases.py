@@ -149,10 +149,9 @@ class _Phases:
         if count <= len(arrivals) or any(self._progress.returns_to(each.block) for each in arrivals):
             return bool(arrivals)
         total = most(self._barriers, arrivals)
-        if total is None or total >= count:
+        if not total or total >= count:
             return bool(arrivals)
-        if total:
-            self._short[wait.use.offset] = f"{count:,}, and no more than {total:,} come before"
+        self._short[wait.use.offset] = f"{count:,}, and no more than {total:,} come before"
         return False
 
     def early(self) -> Iterator[tuple[Used, str]]:
@@ -168,12 +167,24 @@ class _Phases:
                 cause = "the thread has begun phase 0 before; begin with parity 0"
             elif filled and filled.isdisjoint(self._after(wait)):
                 cause = "copies bring its bytes in phase 0; begin with parity 0"
+            elif self._brings_results(wait):
+                cause = "tcgen05.commit says in phase 0 that the results are complete which it reads; begin with parity 0"
             else:
                 continue
             found[wait] = cause
         for wait, cause in found.items():
             if not self._follows_another(wait, found):
                 yield wait, cause
+
+    def _brings_results(self, wait: Used) -> bool:
+        """Return whether threads whose first wait this is read results next, which products of other threads bring."""
+        others = [each for each in self._waits.values() if each.place != wait.place]
+        arrivals, after = self._barriers.arrivals_on(wait.place), self._from(wait.block, {each.block for each in self._waits.values()})
+        return (
+            all(each.use.opcode.startswith(b"tcgen05.commit") and each.block not in self._after(wait) for each in arrivals)
+            and any(self._kernel.block_of(each.offset) in after for each in self._barriers.reached(self._barriers.pairing.reads))
+            and not any(wait.block in self._from(each.block, ()) for each in others)
+        )
 
     def _follows_another(self, wait: Used, early: Container[Used]) -> bool:
         """Return whether threads may have waited for the mbarrier elsewhere before they come to a wait, not at an early one.
@@ -193,7 +204,7 @@ class _Phases:
         """The blocks that threads may reach after a wait before another one for the same mbarrier."""
         return self._from(wait.block, {each.block for each in self._barriers.waits_on(wait.place)})
 
-    def _from(self, start: int, ends: Collection[int]) -> dict[int, int]:
+    def _from(self, start: int, ends: Container[int]) -> dict[int, int]:
         """A mask of the threads that come from a block to others, by their numbers; not through some, to which they come.
 
         Of a warp that elects a thread, only this thread is followed.
@@ -261,8 +272,10 @@ class _Phases:
             parts = [term for term, times in addresses.of(wait.use.operand, offset).terms.items() if times % 2]
             for ring in rings if len(rings) == len(parts) == 1 else ():
                 rounds, places = _changes_after(parts[0], ring), ring.values
-                if rounds % places and any(number // rounds % 2 == (number + places) // rounds % 2 for number in range(2 * rounds)):
-                    yield wait, f"it changes every {rounds} rounds, and the ring has {places} places; divide the round by {places}"
+                alike = (number // rounds % 2 == (number + places) // rounds % 2 for number in range(2 * rounds))
+                if rounds and rounds % places and (rounds < places or any(alike)):
+                    often = f"every {rounds} rounds" if rounds > 1 else "every round"
+                    yield wait, f"it changes {often}, and the ring has {places} places; divide the round by {places}"
 
     def _uses_phases(self, arrival: Used, wait: Used, turn: frozenset[int]) -> bool:
         """Return whether arrivals that a loop repeats complete phases of the mbarrier of a wait: one in each round."""
@@ -288,6 +301,8 @@ def _firsts(found: Iterable[tuple[Used, str]]) -> Iterator[tuple[Used, str]]:
 def _changes_after(parity: Term, ring: Remainder) -> int:
     """The number of rounds after which a parity changes that is computed of the round as the place in a ring is; 0 if it is not."""
     counted = [part for part, times in parity.terms if times % 2] if isinstance(parity, Remainder) and parity.values == 2 else []
+    if isinstance(parity, Remainder) and parity.values == 2 and parity.terms == ring.terms:
+        return int(all(isinstance(term, Rounds) for term, _ in ring.terms))
     divided = [part for part in counted if isinstance(part, Quotient) and part.terms == ring.terms]
     return divided[0].divisor if len(divided) == len(counted) == 1 and all(isinstance(term, Rounds) for term, _ in ring.terms) else 0
 

@@ -4,7 +4,7 @@ Addresses are not followed.  A kernel is reported only if it has no such fence a
 async proxy reads can come from ordinary stores only:
 
 - by an instruction with a matrix descriptor: no bulk copy brings data into shared memory;
-- by a bulk copy out of shared memory: the kernel computes with matrices, so that it stores results.
+- by a bulk copy out of shared memory: the kernel computes with matrices, so that it stores results, or no bulk copy brings data, either.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FENCE, _DESCRIPTORS = "fence-memory", ("descriptor", "shared-descriptor")
 #: Writes to shared memory through the generic proxy; cp.async without .bulk is one (PTX ISA 9.7.9.25).
 #: Each pattern begins with letters, and looks back over them for the text that may precede: so a search is ten times as fast.
 _STORES = (
-    re.compile(rb"st(?<![\w$%.]st)(?:(?:\.\w+)*\.shared|matrix)\b"),
+    re.compile(rb"st(?<![\w$%.]st)(?!\.async)(?:(?:\.\w+)*\.shared|matrix)\b"),
     re.compile(rb"cp\.async\.c(?<![\w$%.]cp\.async\.c)[ag]\.shared\b"),
 )
 
@@ -43,7 +43,7 @@ RULES: Mapping[str, Rule] = {
         f"st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n{examples.ISSUED}\n{examples.WAIT}",
     ),
 }
-_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
+_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.(?!global\b)[\w:]+)*\.shared::")
 _OPCODE = re.compile(rb"[\w.:]+")
 _BULK_OUT = re.compile(rb"cp(?<![\w$%.]cp)(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
 
@@ -81,11 +81,12 @@ class Proxies:
         out = _BULK_OUT.search(text, stored.end()) or _BULK_OUT.search(text)  # the warp that copies may come first in the text
         issues = (text.find(opcode + b".", stored.end()) for opcode in readers)
         issue = min((place for place in issues if place >= 0), default=-1)
-        if issue >= 0 and not _BULK_IN.search(text):
+        brings = bool(_BULK_IN.search(text))
+        if issue >= 0 and not brings:
             opcode = _OPCODE.match(text, issue)
             assert opcode  # it begins there
             reader = Token(opcode[0], issue)
-        elif out is not None and computes:
+        elif out is not None and (computes or not brings):
             reader = Token(out[0], out.start())
         else:
             return

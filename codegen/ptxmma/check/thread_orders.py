@@ -17,7 +17,8 @@ from ptxmma.check.misuses import misuses
 from ptxmma.check.rule import Rule
 from ptxmma.check.transitions import ends_before_branches, is_named
 from ptxmma.ptx.blocks import NotFollowedError
-from ptxmma.ptx.outline import starts
+from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.check.remarks import Remark
     from ptxmma.model import Lifecycle, Pairing, Protocol
-    from ptxmma.ptx.addresses import Addresses, Place
+    from ptxmma.ptx.addresses import Place
 
 _COPY = "cp.async.cg.shared.global [tile], [%rd1], 16;\ncp.async.commit_group;"
 _WAITED = "cp.async.wait_group 0;"
@@ -146,7 +147,7 @@ class ThreadOrders:
 
         def objects_of(life: Lifecycle) -> Mapping[int, Hashable]:
             if life.each == "place":
-                return _places(life, kernel.addresses)
+                return _places(life, kernel)
             return {place: each for pairing in self._pairings for place, each in _stages(life, barriers_of, pairing)}
 
         yield from lifecycles.remarks(kernel.function, misuses(kernel, followed, objects_of=objects_of))
@@ -174,12 +175,30 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
         yield from ((use.offset, None) for use in results)
 
 
-def _places(life: Lifecycle, addresses: Addresses) -> dict[int, Place]:
-    """The objects of a lifecycle that instructions name by an address which is always the same in a thread, by the places of these.
+def _come_in_turn(life: Lifecycle, kernel: Kernel, uses: Sequence[Use]) -> bool:
+    """Return whether all instructions name one ring, and each is a group of its own.
+
+    Then a place comes round after as many groups as the ring has places.
+    """
+    groups = {word.encode() for each in life.transitions if each.of_all and each.adds for word in each.on}
+    copies = {use.offset for use in uses}
+    ends = [each.start() for each in opcodes_of(kernel.text, groups)] if groups and len({use.place for use in uses}) == 1 else []
+    pairs = [*zip(*[iter(sorted([*copies, *ends])[: 2 * len(copies)])] * 2, strict=False)]
+    return len(pairs) == len(copies) and all(
+        copy in copies
+        and end not in copies
+        and kernel.block_of(copy) == kernel.block_of(end)
+        and predicate_before(kernel.text, copy) == predicate_before(kernel.text, end)
+        for copy, end in pairs
+    )
+
+
+def _places(life: Lifecycle, kernel: Kernel) -> dict[int, Place]:
+    """The objects of a lifecycle that instructions name by one ring, or by an address that is always the same in a thread, by their places.
 
     What an instruction with another address may bring back to the first state is left out.
     """
-    naming = [each for each in life.transitions if not each.of_all]
+    addresses, naming = kernel.addresses, [each for each in life.transitions if not each.of_all]
     uses: list[Use] = []
     for first in {each.first for each in naming}:
         by_place = [each for each in naming if each.first is first]
@@ -187,9 +206,13 @@ def _places(life: Lifecycle, addresses: Addresses) -> dict[int, Place]:
         uses += [use for use in named if any(is_named(each, use.opcode) for each in by_place)]
     ends = [word.encode() for each in naming if each.to == life.start for word in each.on]
     ended = [use.place for use in uses if any(starts(use.opcode, word) for word in ends)]
-    known = [(use.offset, use.place) for use in uses if use.place and (not use.place.step or addresses.is_by_thread(use.offset))]
+    in_turn = _come_in_turn(life, kernel, [use for use in uses if use.place])
+    known = [(use.offset, use.place, addresses.is_by_thread(use.offset)) for use in uses if use.place]
     return {
-        offset: place for offset, place in known if not any(other is None or (other != place and other.meets(place)) for other in ended)
+        offset: place._replace(places=1) if by_thread else place
+        for offset, place, by_thread in known
+        if not place.step or by_thread or (in_turn and place.places > 1)
+        if not any(other is None or (other != place and other.meets(place)) for other in ended)
     }
 
 

@@ -25,8 +25,9 @@ _NAMED = re.compile(rb"[a-zA-Z_$][\w$]*")
 #: Instructions that give their operand, or the same place in another thread block.
 _SAME = re.compile(rb"mov\.[bus](?:32|64)|cvt\.[us]\d\d\.[us]\d\d|cvta(?:\.to)?\.shared\.u64|mapa\.[\w.:]+|shfl\.sync\.idx\.b32")
 _COMPUTED = re.compile(rb"(add|sub|shl|shr|and|or|xor|rem|div|(?:mul|mad)\.(?:lo|wide|hi))\.([bsu])(16|32|64)")
-#: The bits of an address that a mask may clear: the lowest bit of a thread block's rank, and bits that are 0 where 8 bytes are aligned.
-_CLEARED = 0x100000F
+#: The lowest bit of a thread block's rank in an address; and bits that a mask may clear, as they are 0 in aligned arrays.  With the bit of
+#: the rank, compilers clear whatever they know to be 0.
+_RANK, _CLEARED, _CLEARED_WITH_RANK = 1 << 24, 0xF, 0x10003FF
 _STEPS = re.compile(rb"(?:mov|add)\.")
 _COMPARED = re.compile(rb"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.[bsu](?:32|64)")
 #: Bytes before an instruction in which the one is looked for that writes its register.
@@ -240,7 +241,7 @@ class Addresses:
                 seen.update(fresh)
                 waiting += fresh
         ends.discard(0)
-        return ends.pop() if len(ends) == 1 else 0
+        return next(iter(ends)) if len(ends) == 1 and max(ends) <= _MOST_STAGES else 0
 
     def _end(self, chosen: list[bytes]) -> int:
         """The number at which a choice between 0 and a number begins again; 0 if it is another choice."""
@@ -290,7 +291,7 @@ def _result(what: bytes, sums: Sequence[Sum], bits: int, *, signed: bool) -> Sum
         return None if number <= 0 else first.divided(number) if what == b"div" else first.remainder(number)
     number = number - (1 << 32) if number >> 31 == 1 else number
     if any(isinstance(term, bytes) and _is_named(term) for term in first.terms):  # an address
-        return first if what == b"and" and (number | _CLEARED) == -1 else None
+        return first if what == b"and" and (number | (_CLEARED if number & _RANK else _CLEARED_WITH_RANK)) == -1 else None
     masked = first.masked(number)
     if masked is None or what == b"and":
         return masked

@@ -24,8 +24,8 @@ _MASKS = {b"16": (1 << 16) - 1, b"32": (1 << 32) - 1, b"64": (1 << 64) - 1}
 _RESULTS: Mapping[bytes, Callable[..., int]] = {
     b"mov": operator.pos,
     b"cvt": operator.pos,
-    b"shl": lambda one, places: one << min(places, 64),
-    b"shr": lambda one, places: one >> min(places, 64),
+    b"shl": lambda one, places: one << min(places % (1 << 32), 64),
+    b"shr": lambda one, places: one >> min(places % (1 << 32), 64),
     b"and": operator.and_,
     b"or": operator.or_,
     b"xor": operator.xor,
@@ -65,7 +65,7 @@ def threads_of(text: bytes) -> int:
     most = 1
     for size in sizes if limit[0].startswith(b".max") else sizes[:1]:
         most *= size
-    return min(most, _MOST_THREADS)
+    return max(1, min(most, _MOST_THREADS))  # none is a mistake, which assemblers report
 
 
 def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int] | None:
