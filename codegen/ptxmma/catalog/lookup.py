@@ -149,8 +149,9 @@ def _without_unknown(known: Catalog, text: str) -> list[words.Match]:
         else:
             wrong = [word for word in left_out if not is_target(spec, word) or _is_small(word)] or left_out
             reason = f"no instruction {'' if left_out == unknown else 'with the other words '}has {', '.join(wrong)}"
-            if left_out == unknown and (close := [*filter(None, (words.closest_word(spec, word) for word in wrong))]):
-                reason += f" (is {', '.join(close)} meant?)"
+            close = [words.closest_word(spec, word) for word in wrong] if left_out == unknown else []
+            if meant := [word for word in close if word and not words.missing(known, word)]:
+                reason += f" (is {', '.join(meant)} meant?)"
         raise UnknownInstruction(text, reason, _usual(spec, matches))
     return []
 

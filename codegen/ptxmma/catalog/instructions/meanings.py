@@ -14,6 +14,8 @@ _SEPARATORS = re.compile(r"[\s.,?]+")
 #: ``m = 64``, as programs write a size.
 _ASSIGNED = re.compile(r"\b([mnk]) ?= ?(?=\d)")
 _NAMESPACE = re.compile(r"^(\w+)::")
+#: The rest of a word that begins with another.
+_REST = re.compile(r"^_\S*")
 #: More words than any instruction has, and more meanings than any text.
 MOST = 24
 
@@ -55,16 +57,13 @@ def names(spec: Spec) -> dict[str, tuple[str, ...]]:
 def joined(known: Mapping[str, Sequence[str]], words: Words) -> list[str]:
     """The words, taken apart and put together as the spec has them.
 
-    Two words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
+    Words with ``_`` between them may be one: ``tma load``.  A word that begins with one of them and ``_`` is that word and the rest:
     ``sm90_tma_load_2d``.  A namespace before one is replaced, too: ``cutlass::half_t``.
     """
-    parts, left = list[str](), [*words]
-    while left:
-        word = _NAMESPACE.sub(lambda match: known.get(match[1], (match[0],))[0], left.pop(0))
-        name = max((each for each in known if f"{word}_".startswith(f"{each}_")), key=len, default="")
-        if parts and f"{parts[-1]}_{word}" in known:
-            parts[-1] += f"_{word}"
-        else:
-            parts.append(name or word)
-            left = [each for each in word[len(name) :].split("_") if name and each] + left
+    parts, rest = list[str](), " ".join(words)
+    while rest:
+        rest = _NAMESPACE.sub(lambda match: known.get(match[1], (match[0],))[0], rest)
+        line = f"{rest.replace(' ', '_')}_"
+        parts.append(max((each for each in known if line.startswith(f"{each}_")), key=len, default="") or rest.partition(" ")[0])
+        rest = _REST.sub(lambda match: match[0].replace("_", " "), rest[len(parts[-1]) :]).strip()
     return parts

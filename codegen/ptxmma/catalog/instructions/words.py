@@ -30,6 +30,8 @@ _CROSSED = re.compile(r"([0-9]+)x([0-9]+)x([0-9]+)|(16|8)(8)([0-9]{1,3})")
 _BEGUN = 2
 #: A shorter word is close to too many others.
 _MISSPELT = 4
+#: The part of two words that is equal, if one is meant by the other.
+_LIKE = 0.75
 
 #: Matrices and scale factors, whose types a descriptor may choose.
 MATRICES = ("d", "a", "b", "c", "s")
@@ -128,9 +130,10 @@ def closest_word(spec: Spec, word: str) -> str:
     phrases = [name for topic in spec.topics for name in topic.names] + [name for question in spec.questions for name in question.names]
     phrases += [name.lower() for gpu in spec.gpus for name in (gpu.architecture, *gpu.names)]
     known = sorted({*vocabulary(spec), *names(spec), *" ".join(phrases).split()}, key=len)
-    begun = (each for each in known if each.startswith(word.lower()))
-    close = itertools.chain(begun, difflib.get_close_matches(word.lower(), known, 1, 0.75))
-    return next(close, "") if len(word) >= _MISSPELT else ""
+    said = word.lower()
+    begun = (each for each in known if each.startswith(said) and len(said) >= _LIKE * len(each))
+    close = itertools.chain(begun, difflib.get_close_matches(said, known, 1, _LIKE))
+    return next(close, "") if len(said) >= _MISSPELT and said not in known else ""
 
 
 def preferred(spec: Spec, matches: Sequence[Match]) -> tuple[list[Match], list[str]]:

@@ -100,21 +100,18 @@ export function preferred(matches) {
 /**
  * The words, taken apart and put together as the spec has them: `tma load` is one word, and `sm90_tma_load_2d` one and the rest.
  * A namespace before one is replaced, too: `cutlass::half_t`.
- * @param {string[]} left
+ * @param {string[]} words
  * @returns {string[]}
  */
-function joinedWords(left) {
+function joinedWords(words) {
   /** @type {string[]} */
   const joined = [];
-  for (let word = left.shift(); word !== undefined; word = left.shift()) {
-    word = word.replace(/^(\w+)::/, (all, name) => knownMeanings.get(name)?.[0] ?? all);
-    const both = `${joined.at(-1)}_${word}`;
-    if (knownMeanings.has(both)) joined.splice(-1, 1, both);
-    else {
-      const name = [...knownMeanings.keys()].reduce((one, each) => (each.length > one.length && `${word}_`.startsWith(`${each}_`) ? each : one), "");
-      joined.push(name || word);
-      if (name) left.unshift(...word.slice(name.length).split("_").filter(Boolean));
-    }
+  for (let rest = words.join(" "); rest; ) {
+    rest = rest.replace(/^(\w+)::/, (all, name) => knownMeanings.get(name)?.[0] ?? all);
+    const line = `${rest.replaceAll(" ", "_")}_`;
+    const name = [...knownMeanings.keys()].reduce((one, each) => (each.length > one.length && line.startsWith(`${each}_`) ? each : one), "");
+    joined.push(name || rest.replace(/ .*/, ""));
+    rest = rest.slice(joined.at(-1)?.length).replace(/^_\S*/, (part) => part.replaceAll("_", " ")).trim();
   }
   return joined;
 }
