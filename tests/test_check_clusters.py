@@ -87,6 +87,38 @@ def test_an_address_in_another_thread_block(made: str, access: str, wrong: bool)
     assert all(each.startswith("mapa of line 8 gives an address in another thread block") for each in said)
 
 
+_STORE = "st.async.shared::cluster.mbarrier::complete_tx::bytes"
+_ADD = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64"
+
+
+@pytest.mark.parametrize(
+    ("stored", "rank", "size", "threads", "brought"),
+    [
+        (_STORE + ".b32 [%r6], %r4, [%r7];", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 32", 128),
+        (_STORE + ".v2.b64 [%r6], {%rd1, %rd2}, [%r7];", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 64", 1024),
+        (_STORE + ".f32 [%r6], 1.0, [%r7];" + _STORE + ".f32 [%r6+128], 1.0, [%r7];", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 32", 256),
+        ("@%p1 " + _ADD + " [%r6], %rd1, [%r7];", "xor.b32 %r5, %r8, 1;", 2, ".maxntid 128", 8),
+        (_STORE + ".b32 [%r6], %r4, [%r7];", "and.b32 %r5, %r3, 3;", 4, ".reqntid 32", 128),  # each lane to another thread block
+        (_STORE + ".b32 [%r6], %r4, [%r7];", "mov.u32 %r5, %r4;", 2, ".reqntid 32", None),
+        (_STORE + ".b32 [%r6], %r4, [%r7];", "xor.b32 %r5, %r8, 1;", 0, ".reqntid 32", None),
+        (_STORE + ".b32 [%r6], %r4, [%r9];", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 32", None),  # on an mbarrier that is not known
+        (f"mbarrier.complete_tx.shared.b64 [bars], 8; {_STORE}.b32 [%r6], %r4, [%r7];", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 32", None),
+        (f"again: {_STORE}.b32 [%r6], %r4, [%r7]; @%p3 bra again;", "xor.b32 %r5, %r8, 1;", 2, ".reqntid 32", None),
+    ],
+)
+def test_the_bytes_of_stores_that_an_mbarrier_expects(stored: str, rank: str, size: int, threads: str, brought: int | None) -> None:
+    met = "barrier.cluster.arrive; barrier.cluster.wait;"
+    made = "@%p1 mbarrier.init.shared.b64 [bars], 1; @%p1 fence.mbarrier_init.release.cluster;"
+    there = f"mov.u32 %r8, %cluster_ctarank; {rank} mapa.shared::cluster.u32 %r6, %r1, %r5; mapa.shared::cluster.u32 %r7, %r2, %r5;"
+    waited = "poll: mbarrier.try_wait.parity.shared.b64 %p2, [bars], 0; @!%p2 bra poll;"
+    for expected in (brought or 8, 4, 4096):
+        expects = f"@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bars], {expected};"
+        head = _HEAD.format(f"{f'.reqnctapercluster {size}' if size else ''} {threads}\n") + ".reg .pred %p<4>; setp.eq.u32 %p1, %r3, 0;"
+        found = check("\n".join((head, made, expects, met, there, stored, waited, met, "ret; }\n")))
+        said = [each.message.split("early: ")[1].split(";")[0] for each in found if each.rule == "wrong-byte-count"]
+        assert said == ([f"{brought:,} bytes, not {expected:,}"] if brought not in (None, expected) else [])
+
+
 def test_the_examples_of_a_rule_break_it_and_mend_it() -> None:
     (name, rule), *_ = clusters.RULES.items()
     assert [each.rule for each in check(module(rule.bad)) if each.severity != "note"] == [name]

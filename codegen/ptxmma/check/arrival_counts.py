@@ -14,12 +14,15 @@ from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import reachable
+from ptxmma.ptx.outline import starts
+from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ptxmma.check.clusters import Mapped
     from ptxmma.check.mbarriers import Mbarriers, Used
+    from ptxmma.model import ByteCount
     from ptxmma.ptx.addresses import Place
 
 RULES: Mapping[str, Rule] = {
@@ -94,11 +97,10 @@ def most(barriers: Mbarriers, arriving: Sequence[Used], *, in_turn: bool = False
 def too_many(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
     """The arrivals of more threads than a phase of their mbarrier needs, with both numbers."""
     text = barriers.kernel.text
-    exact = b".reqntid" in text[: text.find(b"{")]
     for each in barriers.arrivals if barriers.are_counted else ():
         place = each.place
         count = barriers.arrivals_of_a_phase(place) if place is not None else None
-        few = _arrivals(barriers, each, sure=True, exist=None if exact else barriers.sure) if count else None
+        few = _arrivals(barriers, each, sure=True, exist=barriers.existing) if count else None
         if place is not None and count and few is not None and max(few.blocks) > count:
             there = _mapped(barriers, each)
             address = there.address if there else text[text.find(b"[", each.use.offset) : text.find(b"]", each.use.offset)]
@@ -115,16 +117,66 @@ def _line_of_init(barriers: Mbarriers, place: Place) -> int:
     return barriers.kernel.function.position(barriers.made_on(place)[0].use.offset)[0]
 
 
-def _arrivals(barriers: Mbarriers, used: Used, *, sure: bool = False, exist: int | None = None) -> _Arrivals | None:
+def miscounted(barriers: Mbarriers, count: ByteCount, bytes_of: Callable[[bytes], int]) -> Iterator[tuple[Used, str]]:
+    """The first instruction on each mbarrier that expects other bytes than stores bring to it, with both numbers.
+
+    Args:
+        barriers: the mbarriers of the kernel.
+        count: the spec's facts on their bytes.
+        bytes_of: returns the bytes that a thread stores with an opcode.
+    """
+    counting = [each for each in (*barriers.fills, *barriers.stores) if b"complete_tx" in each.use.opcode]
+    judged = barriers.are_counted and len(counting) == barriers.kernel.text.count(b"complete_tx")
+    for place in {each.place: None for each in barriers.stores if each.place is not None} if judged else ():
+        fills, stores = barriers.fills_on(place), [each for each in barriers.stores if each.may_be_of(place)]
+        expecting = [each for each in fills if any(starts(each.use.opcode, word.encode()) for word in count.expects)]
+        sums = [barriers.kernel.addresses.of(each.use.operand or b"?", each.use.offset) for each in expecting]
+        others = len(fills) > len(expecting) or place.step or any(number.terms for number in sums)
+        once = all(_comes_once(barriers, each, place) for each in (*expecting, *stores))
+        if not expecting or others or not once or not all(_mapped(barriers, each) for each in stores):
+            continue
+        expected = _bounds(barriers, [(each, number.constant) for each, number in zip(expecting, sums, strict=True)])
+        brought = _bounds(barriers, [(each, bytes_of(each.use.opcode)) for each in stores])
+        for (least, most), (fewest, all_come) in zip(expected, brought, strict=False):
+            if least > all_come > 0 or fewest > most:
+                come, wanted = (all_come, least) if least > all_come else (fewest, most)
+                yield expecting[0], f"{come:,} bytes, not {wanted:,}; expect the bytes of a store, times the threads that execute it"
+                break
+
+
+def _bounds(barriers: Mbarriers, uses: Sequence[tuple[Used, int]]) -> list[tuple[int, int]]:
+    """The smallest and the largest count of some instructions on the mbarrier of each thread block; empty where they are not known.
+
+    Args:
+        barriers: the mbarriers of the kernel.
+        uses: the instructions, each with the number that it counts in each thread.
+    """
+    together: dict[tuple[int, bytes], list[tuple[int, ...]]] = {}
+    most, exist = [], barriers.existing
+    for each, times in uses:
+        may, must = (_arrivals(barriers, each, times=times, sure=sure, exist=exist if sure else None) for sure in (False, True))
+        if may is None or must is None:
+            return []
+        most.append(may.blocks)
+        # Of instructions on different paths, a launch may execute one alone.
+        together.setdefault((each.block, predicate_before(barriers.kernel.text, each.use.offset)), []).append(must.blocks)
+    least = [[sum(numbers) for numbers in zip(*blocks, strict=True)] for blocks in together.values()]
+    return [(max(one), sum(all_of)) for one, all_of in zip(zip(*least, strict=True), zip(*most, strict=True), strict=True)]
+
+
+def _arrivals(
+    barriers: Mbarriers, used: Used, *, times: int | None = None, sure: bool = False, exist: int | None = None
+) -> _Arrivals | None:
     """The most arrivals of an instruction; None where they are not known.
 
     Args:
         barriers: the mbarriers of the kernel.
         used: the instruction.
+        times: the number that each thread counts, if not arrivals.
         sure: true to count the threads that all execute it in some launch, false to count all that may.
         exist: a mask of the threads that are sure to exist, if not all are; one warp does, too.
     """
-    opcode, times = used.use.opcode, times_of(barriers, used)
+    opcode, times = used.use.opcode, times_of(barriers, used) if times is None else times
     executed = (barriers.kernel.executed_together if sure else barriers.kernel.executed).get(used.use.offset)
     if executed is None or times is None or used.place is None or opcode.startswith(_DROPS):
         return None

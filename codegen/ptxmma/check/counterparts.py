@@ -39,10 +39,11 @@ RULES: Mapping[str, Rule] = {
         f".reg .pred %p;\n{_INIT}\nbar.sync 0;\n{_ARRIVE}\n{_WAIT}",
     ),
     "wrong-byte-count": Rule(
-        "The bytes that an mbarrier expects are the bytes of the copies to it.",
+        "The bytes that an mbarrier expects are the bytes of the copies and asynchronous stores to it.",
         "With fewer bytes the phase never completes; with more it completes early, or the count overflows. Judged where both numbers are "
-        "constants, and the copies are executed with the instruction that expects them.",
-        "Expect the sum of the copies' sizes.",
+        "constants, and the copies are executed with the instruction that expects them; of st.async and red.async, where %tid.x and the "
+        "size of the cluster say which threads store, each once in a phase, and to which thread block.",
+        "Expect the sum of the copies' sizes, or the bytes of a store times the threads that execute it.",
         f"{_INIT}\n{_EXPECT}\n{_COPY}\n.reg .pred %p;\n{_WAIT}",
         f"{_INIT}\n{_EXPECT.replace('256', '128')}\n{_COPY}\n.reg .pred %p;\n{_WAIT}",
     ),

@@ -48,7 +48,7 @@ class KernelJudge:
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
-        self._phases = PhaseJudge(protocols)
+        self._phases = PhaseJudge(catalog)
         self._fences = ThreadFences(catalog)
         self._words = self._executions.words | self._phases.words | self._fences.words
         self._lifecycles = [life for protocol in protocols for life in protocol.lifecycles]

@@ -92,6 +92,7 @@ class Mbarriers:
         made: the instructions that initialise one.
         arrivals: the instructions that arrive on one.
         fills: the copies that bring bytes, and the instructions that expect these.
+        stores: the stores to other thread blocks that bring bytes.
         waits: the waits for a phase by its parity.
 
     Raises:
@@ -105,7 +106,10 @@ class Mbarriers:
             [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
             for named in (pairing.made, pairing.arrives, pairing.waits)
         )
-        self.fills = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
+        counted = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
+        words = tuple(word.encode() for count in pairing.counts for word in count.stores)
+        self.fills = [each for each in counted if not each.use.opcode.startswith(words)]
+        self.stores = [each for each in counted if each.use.opcode.startswith(words)]
         # The same that may be on an mbarrier at a place: several rules ask for the same ones.
         self.made_on, self.arrivals_on, self.fills_on, self.waits_on = (
             functools.cache(functools.partial(_may_be_on, each)) for each in (self.made, self.arrivals, self.fills, self.waits)
@@ -237,6 +241,12 @@ class Mbarriers:
         named = (threads_at(self.kernel.executed, each.use.offset) for each in (*self.arrivals, *self.fills, *self.waits))
         return max((1, *(mask & -mask for mask in named))) * 2 - 1
 
+    @property
+    def existing(self) -> int | None:
+        """A mask of threads that exist in every launch; None if the kernel says how many there are."""
+        text = self.kernel.text
+        return None if b".reqntid" in text[: text.find(b"{")] else self.sure
+
     def reached(self, words: Sequence[str]) -> list[Reached]:
         """The instructions with some opcodes, with the threads of the block that may execute them."""
         return [each for each in self.kernel.executed.values() if any(starts(each.opcode, word.encode()) for word in words)]
@@ -248,7 +258,7 @@ def _may_be_on(uses: Sequence[Used], place: Place | None) -> list[Used]:
 
 def words_of_phases(pairing: Pairing) -> set[str]:
     """The opcodes of a pairing that make objects, arrive on them, wait for phases, or bring bytes."""
-    counted = (word for count in pairing.counts for word in (*count.expects, *count.brings))
+    counted = (word for count in pairing.counts for word in (*count.expects, *count.brings, *count.stores))
     return {*pairing.made, *pairing.waits, *pairing.arrives, *counted}
 
 

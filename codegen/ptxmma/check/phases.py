@@ -6,14 +6,15 @@ parities that are computed from constants.  Where either is not known, a wait le
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ptxmma.check import rule_examples as examples
-from ptxmma.check.arrival_counts import most, times_of, too_few, too_many, uncounted
+from ptxmma.check.arrival_counts import miscounted, most, times_of, too_few, too_many, uncounted
 from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Numbers, Progress, Wait
-from ptxmma.check.remarks import Remark
+from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
 from ptxmma.check.stages import overwritten, refilled
@@ -27,10 +28,11 @@ from ptxmma.ptx.writes import predicate_before
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
+    from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.counterparts import Use
     from ptxmma.check.kernels import Kernel
     from ptxmma.check.mbarriers import Mbarriers
-    from ptxmma.model import Pairing, Protocol
+    from ptxmma.model import Pairing
     from ptxmma.ptx.sums import Term
 
 RULES: Mapping[str, Rule] = {
@@ -59,17 +61,18 @@ RULES: Mapping[str, Rule] = {
 
 
 class PhaseJudge:
-    """Judges kernels by what the protocols of a spec say of phases.
+    """Judges kernels by what the protocols of a spec say of phases, and of bytes that stores bring.
 
     Args:
-        protocols: the spec's protocols.
+        catalog: the spec's instructions and protocols.
 
     Attributes:
         words: the first words of the instructions that are judged.
     """
 
-    def __init__(self, protocols: Sequence[Protocol]) -> None:
-        self._pairings = [pairing for protocol in protocols for pairing in protocol.pairings if pairing.phases]
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._pairings = [pairing for protocol in catalog.database.spec.protocols for pairing in protocol.pairings if pairing.phases]
         self.words = {word.encode() for pairing in self._pairings for word in (*words_of_phases(pairing), *pairing.tracked, *pairing.reads)}
 
     def of_kernel(self, kernel: Kernel, barriers_of: Callable[[Pairing], Mbarriers]) -> Iterator[tuple[Remark, bytes]]:
@@ -101,10 +104,19 @@ class PhaseJudge:
                 "unheard": _firsts(unheard(barriers)),
                 "overwritten": _firsts(overwritten(barriers)),
             }
+            for count in pairing.counts if barriers.stores else ():
+                for used, details in miscounted(barriers, count, self._bytes_of):
+                    message = f"{count.text}: {details} (PTX ISA {count.source})"
+                    yield Remark(Token(used.use.opcode, used.use.offset), "warning", count.rule, message), used.use.opcode
             for fault in pairing.phases:
                 for used, details in found.get(fault.fault, ()):
                     message = f"{fault.text}: {details} (PTX ISA {fault.source})"
                     yield Remark(Token(used.use.opcode, used.use.offset), "warning", fault.rule, message), used.use.opcode
+
+    def _bytes_of(self, opcode: bytes) -> int:
+        """The bytes that a thread stores with an opcode; 0 if it is none of the spec's."""
+        instruction = self._catalog.meaning(spelling_of(opcode))
+        return math.prod(instruction.extents.values()) if instruction is not None else 0
 
 
 class _Phases:

@@ -122,6 +122,7 @@ class ByteCount(Entry, frozen=True, kw_only=True):
 
     expects: Annotated[tuple[Name, ...], SOME]  # the number is the operand after the object: ("mbarrier.expect_tx",)
     brings: Annotated[tuple[Name, ...], SOME]  # the number is the operand before the object: ("cp.async.bulk",)
+    stores: tuple[Name, ...] = ()  # the number is the product of their extents, in each thread: ("st.async",)
     rule: Name  # the rule of the checker that other numbers break
     text: Text
     source: Source
