@@ -283,6 +283,7 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
             one = (*at, "counts", place)
             yield from context.known("instruction", count.expects, known, *one, "expects")
             yield from context.known("instruction", count.brings, known, *one, "brings")
+            yield from context.known("instruction", count.stores, known, *one, "stores")
 
 
 def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:
