@@ -243,7 +243,10 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                 "counts": struct_tables.table(
                     pairing.counts,
                     titles={"expects": "Says how many bytes come", "brings": "Brings them", "text": "Otherwise"},
-                    cells={"expects": lambda each: rest.codes(each.expects), "brings": lambda each: rest.codes(each.brings)},
+                    cells={
+                        "expects": lambda each: rest.codes(each.expects),
+                        "brings": lambda each: rest.codes((*each.brings, *each.stores)),
+                    },
                     without=("rule",),
                 ),
                 "phases": struct_tables.table(
