@@ -247,7 +247,7 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
                         "expects": lambda each: rest.codes(each.expects),
                         "brings": lambda each: rest.codes((*each.brings, *each.stores)),
                     },
-                    without=("rule",),
+                    without=("stores", "rule"),
                 ),
                 "phases": struct_tables.table(
                     pairing.phases,
