@@ -60,3 +60,14 @@ def test_where_nothing_is_known(body: list[str]) -> None:
 
 def test_a_function_may_be_called_behind_a_fence() -> None:
     assert reported(_STORE, _WGMMA, _WAIT, kind=".func") == []
+
+
+def test_the_message_cites_the_section_of_what_reads() -> None:
+    def message(*body: str) -> str:
+        head = ".version 8.7\n.target sm_90a\n.entry kernel()\n{\n.reg .f32 %f<40>; .reg .b32 %r<40>; .reg .b64 %rd<9>;\n"
+        head += ".shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;\n"
+        ended = ["cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;", "ret;", "}"]
+        return next(each.message for each in check(head + "\n".join([*body, *ended])) if each.rule == _RULE)
+
+    assert "PTX ISA 9.7.15.4" in message(_STORE, "bar.sync 0;", _WGMMA, _WAIT)
+    assert "PTX ISA 9.7.9.25.2" in message(_STORE, "bar.sync 0;", _OUT)

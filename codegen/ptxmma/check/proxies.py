@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: The step of a protocol that orders shared memory, and the operands that say which of it an instruction reads.
 _FENCE, _DESCRIPTORS = "fence-memory", ("descriptor", "shared-descriptor")
+#: The step that orders the source of a bulk copy.
+_FENCE_OF_SOURCE = "fence-source"
 #: Writes to shared memory through the generic proxy; cp.async without .bulk is one (PTX ISA 9.7.9.25).
 #: Each pattern begins with letters, and looks back over them for the text that may precede: so a search is ten times as fast.
 _STORES = (
@@ -43,7 +45,8 @@ RULES: Mapping[str, Rule] = {
         f"st.shared.b32 [tile], %r0;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n{examples.ISSUED}\n{examples.WAIT}",
     ),
 }
-_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.(?!global\b)[\w:]+)*\.shared::")
+#: A bulk copy into shared memory.
+BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.(?!global\b)[\w:]+)*\.shared::")
 _OPCODE = re.compile(rb"[\w.:]+")
 _BULK_OUT = re.compile(rb"cp(?<![\w$%.]cp)(?:\.reduce)?\.async\.bulk(?:\.\w+)*\.global\.shared::[\w.:]*")
 
@@ -61,6 +64,8 @@ class Proxies:
             for entry in spec.instructions
             if entry.family in families and any(kind.kind in _DESCRIPTORS for kind in entry.operand_kinds.values())
         }
+        #: The fence that orders what a bulk copy reads.
+        self._of_source = next((step for entry in spec.protocols for step in entry.steps if step.role == _FENCE_OF_SOURCE), None)
         #: The starts of opcodes that compute with matrices.
         self._computing = tuple(entry.start for entry in spec.instructions if matrices(entry))
 
@@ -81,13 +86,13 @@ class Proxies:
         out = _BULK_OUT.search(text, stored.end()) or _BULK_OUT.search(text)  # the warp that copies may come first in the text
         issues = (text.find(opcode + b".", stored.end()) for opcode in readers)
         issue = min((place for place in issues if place >= 0), default=-1)
-        brings = bool(_BULK_IN.search(text))
+        brings = bool(BULK_IN.search(text))
         if issue >= 0 and not brings:
             opcode = _OPCODE.match(text, issue)
             assert opcode  # it begins there
             reader = Token(opcode[0], issue)
         elif out is not None and (computes or not brings):
-            reader = Token(out[0], out.start())
+            reader, step = Token(out[0], out.start()), self._of_source or step
         else:
             return
         line = kernel.function.position(stored.start())[0]

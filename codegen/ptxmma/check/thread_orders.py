@@ -6,7 +6,6 @@ A kernel that lacks a step altogether is judged by other rules (:mod:`ptxmma.che
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check import lifecycles
@@ -14,6 +13,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.counterparts import Use, uses_of
 from ptxmma.check.mbarriers import are_alike
 from ptxmma.check.misuses import misuses
+from ptxmma.check.proxies import BULK_IN
 from ptxmma.check.rule import Rule
 from ptxmma.check.transitions import ends_before_branches, is_named
 from ptxmma.ptx.blocks import NotFollowedError
@@ -113,7 +113,6 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 
-_BULK_IN = re.compile(rb"cp\.async\.bulk(?<![\w$%.]cp\.async\.bulk)(?:\.\w+)*\.shared::")
 _ALLOCATE = "allocate"
 
 
@@ -224,4 +223,4 @@ def _concerns(life: Lifecycle, kernel: Kernel) -> bool:
         return False
     if not life.each and not all(kernel.has(each) for each in others if each.to == life.start):
         return False
-    return not (life.alone and _BULK_IN.search(kernel.text))
+    return not (life.alone and BULK_IN.search(kernel.text))
