@@ -27,7 +27,7 @@ _NAME = "cccl"
 _ARRAYS = ("tcgen05.", "mma.", "wmma.", "wgmma.", "ldmatrix.", "stmatrix.", "movmatrix.", "spcompress.")
 _FUNCTION = re.compile(r"\b(?:_CCCL_DEVICE static inline|PTXMMA_FUNCTION)\b[^(){};]*?(\w+)\(")
 #: A hint of ours: ``"…" PTXMMA_HINT("%5") "…"`` in the text, and its kind among the operands.
-_HINT, _HINTED = re.compile(r'PTXMMA_HINT\("%\d+"\)'), re.compile(r"PTXMMA_HINTED\((\w+)\)")
+_HINT, _HINTED = re.compile(r'PTXMMA_HINT\("%\d+"\)'), re.compile(r"(?<!#define )PTXMMA_HINTED\((\w+)\)")
 _TAG = re.compile(r'using hint = detail::(\w+);\s*static constexpr const char text\[\] = (?:PTXMMA_HINT_TEXT\()?"([^"]*)"')
 _HOLE = "@"
 _COMMENT = re.compile(r"//[^\n]*")
