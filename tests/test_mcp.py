@@ -120,8 +120,8 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("ask", {"question": "hoper"}, "is 'hopper' meant?"),
         ("ask", {"question": "which " * 500 + "is that"}, "at most 3,000 are read"),
         ("ask", {"question": "the " * 700 + "x"}, "'x' is not covered"),  # soon: each beginning of idle words is not tried
-        ("check", {"file": "\0"}, "is no path"),
-        ("check", {"file": "x" * 5000}, "is no path"),
+        ("check", {"file": "\0"}, "is not a path"),
+        ("check", {"file": "x" * 5000}, "is not a path"),
         ("descriptor_instruction", {"kind": "f16", "given": ["m=1"] * 4000}, "given has 12,000 characters; at most 10,000"),
         ("ask", {"question": "m16n8k16 f16 " * 1000}, "question has 13,000 characters; at most 10,000"),
         ("resolve", {"instruction": "m16n8k16 " * 1000}, "is not covered"),  # at once: trying each word takes a minute

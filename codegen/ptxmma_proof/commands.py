@@ -191,7 +191,7 @@ def peers(
     """Compare with other projects, in every respect or in the given COMPARISONS.
 
     registers: layouts of registers and shared memory; tensor-memory: layouts, loads and sizes; products: sizes and types; descriptors:
-    their bits; boxes: tensor maps and their images; forms: what exists, and for which targets; spellings: what is written, with how many
+    their bits; boxes: tensor maps and their images; forms: instructions and their targets; spellings: opcodes and the number of their
     operands; wrappers: the PTX in functions; names: what CuTe calls it.
     The names and properties in LLVM are intrinsics.
     A project is read from its checkout, or from its installed package.

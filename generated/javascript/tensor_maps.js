@@ -56,7 +56,7 @@ export const interleaves = {
 export const fills = { zero: 0, nan: 1 };
 
 /**
- * Names of which there is no mode, and why.
+ * Names without a mode, each with the reason.
  * @type {Record<string, string>}
  */
 const ABSENT = { "96B": "The driver makes no tensor map with the swizzle of 96 bytes: its enumeration has no name for it. The manual has it for rows of up to 96 bytes of im2col::w, in which neighbouring 16 bytes change places in every second 128 bytes; tensormap.replace.swizzle_mode sets it, as 4. It is not among the swizzles here: one simulator alone says how far apart the rows are, 96 bytes." };

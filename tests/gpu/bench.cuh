@@ -36,7 +36,7 @@ struct Options {
 
 // What else a size is compared with, in a line of its own.
 struct Other {
-  const char* suffix;  // of the types: what is compared
+  const char* suffix;  // follows the types in the row: the unit, or the other kernel
   double work;
   Candidate candidate;
 };

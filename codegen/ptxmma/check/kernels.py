@@ -137,7 +137,7 @@ class Kernel:
 
     @functools.cached_property
     def bits(self) -> KnownBits:
-        """The bits that are known of its registers."""
+        """The known bits of its registers."""
         return KnownBits(self.registers, self.function.passed, self.function.registers.variable)
 
     @functools.cached_property
@@ -278,7 +278,7 @@ class Kernel:
 
     @functools.cached_property
     def _counted(self) -> ThreadMasks:
-        """Masks for threads that come together, and see the same of a counter: of the number of a persistent kernel's tile.
+        """Masks for threads that come together and read the same counter, such as the tile number of a persistent kernel.
 
         First all registers that change count as such; then not the ones that branches say may differ.
         """

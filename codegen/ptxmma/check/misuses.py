@@ -57,7 +57,7 @@ class _Path(NamedTuple):
         since: the instructions that led to it, the latest last.
         changed: the places of all instructions that changed a state which threads share.
         conditions: the conditions of the path.
-        certain: true if they are known to hold together.
+        certain: true if they surely hold together.
         fault: the place of the first instruction at a wrong time; -1 without one.
     """
 

@@ -43,7 +43,7 @@ _ADDRESS = re.compile(rb"\[[^\[\]]*\]")
 #: Parts of opcodes that count bytes and copy nothing from global memory, of which the first one arrives for a copy.
 _EXPECTED = b"expect_tx"
 _OF_MBARRIERS = b"mbarrier."
-#: Waits of which no other thread hears.
+#: Waits that tell other threads nothing.
 _TELLS_NOBODY = (b"cp.async.bulk.wait_group", b"griddepcontrol")
 _NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
 #: Instructions whose results may be small numbers of rounds.
@@ -90,7 +90,7 @@ def overwritten(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
             alike = wait.place is not None and are_alike(wait.place, commit.place)
             if alike and any(barriers.kernel.block_of(each.offset) in reads for each in reading):
                 telling = {each.name for each in barriers.orders if each.block in reads and not each.opcode.startswith(_TELLS_NOBODY)}
-                # A thread that hears of each round, and lets the writer go on, does so in a loop.
+                # A thread that observes each round, and lets the writer go on, does so in a loop.
                 others = [each for each in barriers.orders if each.threads & ~readers and each.block not in reads]
                 hearing = {each.name for each in others if any(each.block in loop for loop in barriers.rounds)}
                 if telling.isdisjoint(hearing):

@@ -27,7 +27,7 @@ def within(folder: Path, file: str) -> Path:
         path = (folder / file).resolve()
         found = path.is_file()
     except (OSError, ValueError):  # too long, or with a character that no path has
-        raise RefusedError(f"{shortened(file)!r} is no path") from None
+        raise RefusedError(f"{shortened(file)!r} is not a path") from None
     if not path.is_relative_to(folder):
         raise RefusedError(f"{file} is outside of the folder that the server reads")
     if not found:

@@ -131,7 +131,7 @@ class TensorMapNote(Entry, frozen=True, kw_only=True):
 
     text: Text
     modes: tuple[Token, ...] = ()  # whose copies it is about; none: every mode
-    absent: Annotated[str, like(r"^[0-9A-Z_]*$", "a name that no table has, e.g. 96B")] = ""  # the note says why there is no such mode
+    absent: Annotated[str, like(r"^[0-9A-Z_]*$", "a name that no table has, e.g. 96B")] = ""  # the note gives the reason
     source: Source
 
 

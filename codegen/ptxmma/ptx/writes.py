@@ -134,7 +134,7 @@ class Writes:
         return listed[1].count(b",") + 1 if listed is not None else 1
 
     def values_written(self, name: bytes) -> list[Write]:
-        """The instructions that write a register, with a constant or a variable in place of a copied register that is known to have one.
+        """The instructions that write a register, with the constant or the variable in place of a copied register that holds one.
 
         Compilers begin the registers of a loop with copies of one of them.
         """

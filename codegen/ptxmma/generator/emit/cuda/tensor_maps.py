@@ -24,7 +24,7 @@ _DIGITS = 20
 
 
 def values(catalog: Catalog) -> dict[str, Any]:
-    """The values for the template: of boxes and of pixels the rules for the shape, the whole, and each dimension, stride and pixel."""
+    """The values for the template: for boxes and for pixels, the rules for the shape, the whole, and each dimension, stride and pixel."""
     maps = catalog.database.spec.tensor_maps
     assert maps is not None
     kinds = {"box": [mode for mode in maps.modes if not mode.corners], "pixels": [mode for mode in maps.modes if mode.corners]}
