@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Entry, Name, Natural, Source, TargetName, Text, VersionText, like
+from ptxmma.model.fields import SOME, ElementName, Entry, Natural, PtxVersion, Source, TargetName, Text, like
 
 #: One instruction on registers that have names; it ends with a semicolon.
 Step = Annotated[
@@ -22,7 +22,7 @@ class Steps(Entry, frozen=True, kw_only=True):
     """
 
     steps: Annotated[tuple[Step, ...], SOME]
-    ptx: VersionText
+    ptx: PtxVersion
     targets: Annotated[tuple[TargetName, ...], SOME]
     text: Text
     source: Source
@@ -35,8 +35,8 @@ class Dequantisation(Steps, frozen=True, kw_only=True):
     integers given twice, in the low and in the high half; ``zero0`` is subtracted in the even and ``zero1`` in the odd registers.
     """
 
-    codes: Name  # the element type of a code: "u4"
-    to: Name  # the element type of a number: "f16"
+    codes: ElementName  # the element type of a code: "u4"
+    to: ElementName  # the element type of a number: "f16"
     largest_zero: Annotated[Natural, Meta(description="the largest zero point; 0: none is subtracted")] = 0
     finite: Annotated[bool, Meta(description="exact for finite codes; a NaN or an infinity becomes a number")] = False
 
@@ -44,4 +44,4 @@ class Dequantisation(Steps, frozen=True, kw_only=True):
 class ScaleSteps(Steps, frozen=True, kw_only=True):
     """The steps from ``value``, two numbers, to ``out0``, their products with ``scale``, plus ``offset`` if a step reads it."""
 
-    of: Name  # the element type of a number: "f16"
+    of: ElementName  # the element type of a number: "f16"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ptxmma.model.decision_table import DecisionTable
-from ptxmma.model.fields import SOME, Condition, Entry, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, Condition, ElementName, Entry, Name, Natural, Positive, Source, Text, like, names
 
 #: The sign of integers, by their form: True if they have one.
 _SIGNS = {"unsigned": False, "signed": True, "sign-magnitude": True}
@@ -30,7 +30,11 @@ class ElementType(Entry, frozen=True, kw_only=True):
     numpy: Annotated[
         str, like(r"^[a-z][a-z0-9_]*$", "the dtype of NumPy or ml_dtypes that holds one; unsigned for the bits of a type that they lack")
     ]  # "float8_e4m3fn"
-    tma: Annotated[str, like(r"^(CU_TENSOR_MAP_DATA_TYPE_[A-Z0-9_]+)?$", "the type of tensor maps; of packed elements, their bytes'")] = ""
+    tma: Annotated[  # "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"
+        str,
+        like(r"^(CU_TENSOR_MAP_DATA_TYPE_[A-Z0-9_]+)?$", "the type of tensor maps; of packed elements, their bytes'"),
+        names("data type of tensor maps"),
+    ] = ""
     c_type: Annotated[str, like(r"^([a-z_][A-Za-z0-9_]*)?$", "the C++ type whose object is one element, where there is such a type")] = ""
     c_header: Annotated[str, like(r"^([a-z0-9_]+\.h)?$", "the toolkit's header that declares it; empty for types of the language")] = ""
     source: Source
@@ -85,7 +89,7 @@ class ElementType(Entry, frozen=True, kw_only=True):
 class Container(Entry, frozen=True, kw_only=True):
     """The position of elements in a wider container, e.g. e2m1 in bits 2..5 of a byte under ``.kind::f8f6f4``."""
 
-    elements: Annotated[tuple[Name, ...], SOME]  # ("e2m1",)
+    elements: Annotated[tuple[ElementName, ...], SOME]  # ("e2m1",)
     when: tuple[Condition, ...] = ()
     bits: Positive  # 8
     shift: Natural  # 2: lowest bit of the element in the container
@@ -134,13 +138,16 @@ class RegisterType(Entry, frozen=True, kw_only=True):
 VariableSpace = Literal["const", "global", "local", "param", "shared"]
 
 
+RegisterName = Annotated[Name, names("register type")]
+
+
 class Carrier(Entry, frozen=True, kw_only=True):
     """The register types that assemblers accept for an operand; wrappers use the first."""
 
     operands: Annotated[tuple[Name, ...], SOME]  # operands of the instructions that match: ("a", "b")
-    elements: tuple[Name, ...]  # ("f16", "bf16"); empty: operands without elements
+    elements: tuple[ElementName, ...]  # ("f16", "bf16"); empty: operands without elements
     when: tuple[Condition, ...]  # conditions, each with a family or an instruction
-    registers: Annotated[tuple[Name, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
+    registers: Annotated[tuple[RegisterName, ...], SOME]  # ("b32", "f16x2", "u32", "s32")
     spaces: Annotated[tuple[VariableSpace, ...], SOME] = ()  # addresses: the state spaces whose variables they take as well
     source: Source
 
@@ -168,7 +175,7 @@ class BlockScaling(Entry, frozen=True, kw_only=True):
     """The scale factors of some instructions."""
 
     of: tuple[Condition, ...]  # the instructions: {"kind": ("kind::mxf4",), "scale_vec": ("scale_vec::2X",)}
-    types: Annotated[tuple[Name, ...], SOME]  # ("ue8m0",)
+    types: Annotated[tuple[ElementName, ...], SOME]  # ("ue8m0",)
     blocks: Positive  # scale factors of each row along K
     source: Source
 
@@ -178,8 +185,8 @@ class BlockFormat(Entry, frozen=True, kw_only=True):
 
     name: Name  # "mxfp8_e4m3"
     title: Text  # "MXFP8 with E4M3 elements"
-    element: Name  # type of the elements: "e4m3"
-    scale: Name  # type of the scale factors: "ue8m0"
+    element: ElementName  # type of the elements: "e4m3"
+    scale: ElementName  # type of the scale factors: "ue8m0"
     block: Positive  # neighbouring elements that share one: 32
     of: tuple[Condition, ...]  # the instructions that multiply matrices of it
     source: Source

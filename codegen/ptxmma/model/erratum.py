@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Condition, Entry, Name, Positive, Source, TargetName, Text, VersionText
+from ptxmma.model.fields import SOME, Condition, CudaRelease, Entry, FamilyName, Name, Positive, Source, TargetName, Text
 
 
 class Quirk(Entry, frozen=True, kw_only=True):
@@ -17,8 +17,8 @@ class Quirk(Entry, frozen=True, kw_only=True):
     """
 
     tool: Name  # "ptxas"
-    since: VersionText  # the first release that does so: "12.8"
-    until: VersionText = ""  # the last one: "13.0"; empty where the newest does so, too
+    since: CudaRelease  # the first release that does so: "12.8"
+    until: CudaRelease = ""  # the last one: "13.0"; empty where the newest does so, too
     lowest: TargetName = ""  # targets from this one's number on: "sm_100"
     highest: TargetName = ""  # targets up to this one's number
     when: tuple[Condition, ...] = ()
@@ -40,8 +40,8 @@ class Overwriting(Entry, frozen=True, kw_only=True):
     """
 
     tool: Name  # "ptxas"
-    since: VersionText  # the first release that does so: "12.4"
-    until: VersionText = ""  # the last one; empty where the newest does so, too
+    since: CudaRelease  # the first release that does so: "12.4"
+    until: CudaRelease = ""  # the last one; empty where the newest does so, too
     lowest: TargetName  # targets from this one's number on: "sm_90"
     highest: TargetName  # targets up to this one's number
     when: tuple[Condition, ...]
@@ -60,7 +60,7 @@ class Erratum(Entry, frozen=True, kw_only=True):
     says: Text
     holds: Text
     known: Text  # the evidence, in words
-    family: Name = ""
+    family: FamilyName = ""
     when: Annotated[tuple[Condition, ...], Meta(description="the variants of the family that it concerns; all where it is absent")] = ()
     bites: Annotated[Bite, Meta(description="what becomes of code that follows the manual")]
     rules: tuple[Quirk, ...] = ()  # rules that a checker applies

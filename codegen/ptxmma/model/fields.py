@@ -21,12 +21,21 @@ def like(pattern: str, expected: str, longest: int = 0) -> Meta:
     return Meta(extra_json_schema={"pattern": pattern, "patternErrorMessage": expected} | ({"maxLength": longest} if longest else {}))
 
 
+def names(what: str) -> Meta:
+    """A name of an entry of the spec; ``what`` says of which kind, in the words of errors."""
+    return Meta(extra={"names": what})
+
+
 Name = Annotated[str, like(r"^[A-Za-z][A-Za-z0-9_.:-]*$", "letters, digits, '_', '.', ':' and '-', a letter first", 60)]
 Identifier = Annotated[str, like(r"^[a-z][a-z0-9_]*$", "lower-case letters, digits and '_', a letter first", 60)]
 Token = Annotated[str, like(r"^[A-Za-z0-9_]+(::?[A-Za-z0-9_]+)*$", "a PTX modifier without its dot, e.g. f16 or sp::ordered_metadata", 60)]
 VersionText = Annotated[str, like(r"^[0-9]+\.[0-9]+$", 'a version in quotes, e.g. "8.0"')]
-TargetName = Annotated[str, like(r"^sm_[0-9]+[af]?$", "a target, e.g. sm_90a")]
-Source = Annotated[str, like(r"^[0-9A-Za-z][^\n\"\\]*$", 'a section ("9.7.14.6.3"), or who observed the fact ("ptxas 13.5", "H200")', 120)]
+NewTarget = Annotated[str, like(r"^sm_[0-9]+[af]?$", "a target, e.g. sm_90a")]
+Source = Annotated[
+    str,
+    like(r"^[0-9A-Za-z][^\n\"\\]*$", 'a section ("9.7.14.6.3"), or who observed the fact ("ptxas 13.5", "H200")', 120),
+    names("source"),
+]
 #: No line break, backslash or comment mark: it ends up in comments of C, Python and SQL.
 Text = Annotated[str, like(r"^[^\n\\*/]([^\n\\*]|\*[^/\n\\])*$", "plain text on one line", 600)]
 Formula = Annotated[
@@ -36,6 +45,15 @@ Formula = Annotated[
 #: Helper definitions of formulas by name; each may use those before it.
 Let = dict[Annotated[str, like(r"^[a-z][a-z_0-9]*$", "lower-case letters, digits and '_'")], Formula]
 Binary = Annotated[str, like(r"^0b[01]+$", "a binary number, e.g. 0b0100")]
+
+# Names of entries: the rules of the spec refuse one that names none.
+TargetName = Annotated[NewTarget, names("target")]
+PtxVersion = Annotated[VersionText, names("PTX ISA version")]
+CudaRelease = Annotated[VersionText, names("CUDA release")]
+ElementName = Annotated[Name, names("element type")]
+ScopeName = Annotated[Name, names("scope")]
+FamilyName = Annotated[Name, names("family")]
+InstructionName = Annotated[Name, names("instruction")]
 
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]

@@ -13,17 +13,20 @@ from ptxmma.model.decision_table import DecisionTable
 from ptxmma.model.fields import (
     SOME,
     Condition,
+    CudaRelease,
+    ElementName,
     Entry,
     Formula,
     Identifier,
     Name,
     Natural,
     Positive,
+    PtxVersion,
+    ScopeName,
     Source,
     TargetName,
     Text,
     Token,
-    VersionText,
     like,
 )
 
@@ -138,7 +141,7 @@ class OperandKind(Entry, frozen=True, kw_only=True):
     default: int | None = None  # value that wrappers assume
     immediate: bool = False  # an immediate is accepted
     register: bool = True  # a register is accepted
-    uniform: Name = ""  # scope over which it must have one value: "warp"
+    uniform: ScopeName = ""  # scope over which it must have one value: "warp"
     alignment: Formula = ""  # addresses: bytes, as a formula over extents and bits: "16"
     memory_bits: Formula = ""  # addresses: bits of an element in memory, where registers have more: "packed"
     row_bytes: Formula = ""  # addresses: bytes of the row that begins there: "cols * bits // 8"
@@ -152,10 +155,10 @@ class Requirement(Entry, frozen=True, kw_only=True):
     """A rule: variants that match need this PTX ISA version and one of these targets (or one that includes them)."""
 
     when: tuple[Condition, ...] = ()
-    ptx: VersionText = ""
+    ptx: PtxVersion = ""
     targets: Annotated[tuple[TargetName, ...], SOME] = ()
-    since: VersionText = ""  # first CUDA release whose assembler enforces it: "11.8"; empty: all do
-    known: VersionText = ""  # first CUDA release whose assembler knows what it is about, though it does not enforce the rule: "12.8"
+    since: CudaRelease = ""  # first CUDA release whose assembler enforces it: "11.8"; empty: all do
+    known: CudaRelease = ""  # first CUDA release whose assembler knows what it is about, though it does not enforce the rule: "12.8"
     note: Text = ""
     source: Source
 
@@ -170,7 +173,7 @@ class Observation(Entry, frozen=True, kw_only=True):
     """The behaviour of assemblers where it differs from the manual; it replaces the requirements of the variants that match."""
 
     when: tuple[Condition, ...] = ()
-    ptx: VersionText = ""
+    ptx: PtxVersion = ""
     targets: Annotated[tuple[TargetName, ...], SOME] = ()
     releases: Text = ""  # differences between releases, in words
     source: Source
@@ -201,7 +204,7 @@ class Semantics(Entry, frozen=True, kw_only=True):
     multiply: Text  # "exact", "at least f32", …
     bitwise: Literal["", "and", "xor"] = ""  # single bits only: the operation on them in place of products
     accumulate: Text  # "at least f32", "s32"
-    sums: Name  # type whose precision is the minimum for sums: "f32"
+    sums: ElementName  # type whose precision is the minimum for sums: "f32"
     overflow: Literal["", "wrap", "saturate"] = ""  # integers only
     rounds: Literal["", "nearest"] = ""  # rounding of the sums, where it is stated
     truncates: Natural = 0  # low bits of each input element that are ignored
@@ -216,7 +219,7 @@ class Statement(Entry, frozen=True, kw_only=True):
 
     when: tuple[Condition, ...] = ()
     text: Text
-    over: Name = ""  # scope that must be uniform: "warp"
+    over: ScopeName = ""  # scope that must be uniform: "warp"
     source: Source
 
 
@@ -262,7 +265,7 @@ class InstructionSet(Entry, frozen=True, kw_only=True, dict=True):
     ]  # "mma.sp": the page and header it belongs to
     title: Text
     stem: Identifier  # "mma_sp": start of its identifiers
-    scope: Annotated[Name, Meta(description="a scope of spaces.yaml: the threads that execute it together")]
+    scope: Annotated[ScopeName, Meta(description="a scope of spaces.yaml: the threads that execute it together")]
     operation: Annotated[
         Verb,
         Meta(description="what it does"),

@@ -7,17 +7,18 @@ import re
 from typing import Annotated, Literal
 
 from ptxmma.model.digits import Summand, terms
-from ptxmma.model.fields import SOME, Entry, Formula, Identifier, Name, Natural, Positive, Source, Text, like
+from ptxmma.model.fields import SOME, ElementName, Entry, Formula, Identifier, Name, Natural, Positive, Source, Text, like, names
 from ptxmma.model.instruction import Statement
 
 #: A swizzle mode by name: "128B".
-SwizzleName = Annotated[str, like(r"^[A-Za-z0-9_]+$", "a swizzle mode, e.g. 128B")]
+NewSwizzle = Annotated[str, like(r"^[A-Za-z0-9_]+$", "a swizzle mode, e.g. 128B")]
+SwizzleName = Annotated[NewSwizzle, names("swizzle")]
 
 
 class Swizzle(Entry, frozen=True, kw_only=True):
     """A swizzle mode of shared memory."""
 
-    name: SwizzleName  # "128B"
+    name: NewSwizzle  # "128B"
     title: Text
     bytes: Positive  # contiguous bytes that are permuted together: 16 for none
     pattern: Positive  # bytes after which the pattern repeats, and to which it is aligned
@@ -94,7 +95,7 @@ class Majorness(Entry, frozen=True, kw_only=True):
     majorness: Literal["K", "MN"]
     family: Name  # "tcgen05": of the instructions, or of all whose families begin so
     swizzles: Annotated[tuple[SwizzleName, ...], SOME]
-    elements: Annotated[tuple[Name, ...], SOME]  # ("f16", "bf16")
+    elements: Annotated[tuple[ElementName, ...], SOME]  # ("f16", "bf16")
     text: Text
     source: Source
 
@@ -105,7 +106,7 @@ class Padded(Entry, frozen=True, kw_only=True):
     majorness: Literal["K", "MN"]
     family: Name  # the family that reads it, as in Majorness
     swizzles: Annotated[tuple[SwizzleName, ...], SOME]
-    elements: Annotated[tuple[Name, ...], SOME]
+    elements: Annotated[tuple[ElementName, ...], SOME]
     group: Positive  # elements that share an alignment's bytes
     text: Text
     source: Source
@@ -117,7 +118,7 @@ class Example(Entry, frozen=True, kw_only=True):
     name: Text
     majorness: Literal["K", "MN"]
     swizzle: SwizzleName
-    type: Name
+    type: ElementName
     m: Positive  # repeats
     k: Positive
     cute: Text  # the exact layout

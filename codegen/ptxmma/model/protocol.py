@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ptxmma.model.fields import SOME, Entry, Name, Positive, Source, Text, Token, like
+from ptxmma.model.fields import SOME, Entry, FamilyName, InstructionName, Name, Positive, Source, Text, Token, like, names
 
 
 class Step(Entry, frozen=True, kw_only=True):
@@ -12,7 +12,7 @@ class Step(Entry, frozen=True, kw_only=True):
 
     role: Annotated[str, like(r"^[a-z][a-z-]*$", "lower-case words with '-' between them")]  # "fence-registers": how code refers to it
     name: Text  # "fence registers": for readers
-    instruction: Name = ""
+    instruction: InstructionName = ""
     text: Text
     source: Source
 
@@ -31,7 +31,9 @@ class Ordering(Entry, frozen=True, kw_only=True):
 
     earlier: Text  # "access to a register"
     later: Text  # "wgmma.mma_async with it as accumulator or fragment of A"
-    needs: Annotated[str, like(r"^[a-z0-9_.:]*$", "an instruction, or empty")]  # "wgmma.fence"; "": they are ordered anyway
+    needs: Annotated[
+        str, like(r"^[a-z0-9_.:]*$", "an instruction, or empty"), names("instruction")
+    ]  # "wgmma.fence"; "": they are ordered anyway
     by: Text = ""  # the threads that execute it: "every warp of the warpgroup"
     text: Text
     source: Source
@@ -40,7 +42,7 @@ class Ordering(Entry, frozen=True, kw_only=True):
 class Issuer(Entry, frozen=True, kw_only=True):
     """The threads that execute some instructions, so that these take effect once."""
 
-    instructions: Annotated[tuple[Name, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
+    instructions: Annotated[tuple[InstructionName, ...], SOME]  # ("tcgen05.alloc", "tcgen05.dealloc")
     modifiers: tuple[Token, ...] = ()  # modifiers that they have, with or without more after "::": ("mbarrier",)
     alone: Text  # the threads in one thread block: "one warp"
     pair: Text = ""  # the threads in a pair of thread blocks: "one warp of each"
@@ -183,7 +185,7 @@ class Protocol(Entry, frozen=True, kw_only=True):
     """The order of some families' asynchronous instructions against registers and memory."""
 
     title: Text  # "wgmma"
-    families: Annotated[tuple[Name, ...], SOME]  # the families whose asynchronous instructions it orders
+    families: Annotated[tuple[FamilyName, ...], SOME]  # the families whose asynchronous instructions it orders
     definitions: tuple[Definition, ...]
     steps: tuple[Step, ...]
     orderings: tuple[Ordering, ...]

@@ -6,17 +6,30 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ptxmma.model.fields import SOME, Condition, Entry, Positive, Source, TargetName, Text, VersionText, like
+from ptxmma.model.fields import (
+    SOME,
+    Condition,
+    CudaRelease,
+    Entry,
+    NewTarget,
+    Positive,
+    PtxVersion,
+    Source,
+    TargetName,
+    Text,
+    VersionText,
+    like,
+)
 
 
 class Target(Entry, frozen=True, kw_only=True, cache_hash=True):
     """A target architecture, e.g. sm_120a, which has all features of sm_120f."""
 
-    name: TargetName  # "sm_120a"
-    ptx: VersionText  # first PTX ISA version that knows it: "8.7"
+    name: NewTarget  # "sm_120a"
+    ptx: PtxVersion  # first PTX ISA version that knows it: "8.7"
     includes: tuple[TargetName, ...] = ()  # the targets whose features it has, nearest only: ("sm_120f",)
     ptx_in: Annotated[tuple[ReleaseFloor, ...], Meta(description="CUDA releases with another first version")] = ()
-    until: Annotated[VersionText, Meta(description="the last CUDA release that knows it")] = ""  # "12.9"
+    until: Annotated[CudaRelease, Meta(description="the last CUDA release that knows it")] = ""  # "12.9"
     releases: Text = ""  # differences between releases of the assembler, in words
     source: Source
 
@@ -52,8 +65,8 @@ class SharedCapacity(Entry, frozen=True, kw_only=True, cache_hash=True):
 class ReleaseFloor(Entry, frozen=True, kw_only=True, cache_hash=True):
     """A CUDA release that takes a target from another version on than other releases."""
 
-    cuda: VersionText  # "13.0"
-    ptx: VersionText  # "7.3"
+    cuda: CudaRelease  # "13.0"
+    ptx: PtxVersion  # "7.3"
 
 
 class IsaVersion(Entry, frozen=True, kw_only=True):

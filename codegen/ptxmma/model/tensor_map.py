@@ -8,6 +8,8 @@ from msgspec import Meta
 
 from ptxmma.model.fields import (
     SOME,
+    CudaRelease,
+    ElementName,
     Entry,
     Formula,
     Identifier,
@@ -18,13 +20,17 @@ from ptxmma.model.fields import (
     TargetName,
     Text,
     Token,
-    VersionText,
     like,
+    names,
 )
-from ptxmma.model.memory import SwizzleName
+from ptxmma.model.memory import NewSwizzle
 
 #: A name of the driver's enumerations.
 CudaName = Annotated[str, like(r"^CU_TENSOR_MAP_[A-Z0-9_]+$", "a name of the driver, e.g. CU_TENSOR_MAP_INTERLEAVE_16B")]
+
+
+#: A mode of tensor maps by name: "im2col".
+ModeName = Annotated[Token, names("mode")]
 
 
 class TensorMapMode(Entry, frozen=True, kw_only=True):
@@ -33,7 +39,7 @@ class TensorMapMode(Entry, frozen=True, kw_only=True):
     name: Token  # "tiled", "im2col::w"
     names: tuple[Token, ...] = ()  # other names, as PTX has them: "tile::scatter4"
     title: Text
-    like: str = ""  # the mode whose rules hold, too
+    like: ModeName = ""  # the mode whose rules hold, too
     corners: Natural = 0  # most dimensions of pixels in which a bounding box has corners: of W, H, D; 0: copies have boxes, not pixels
     pixels: Natural = 0  # pixels of every copy; 0: as many as the tensor map says
     halo_every: Natural = 0  # pixels after each of which the halo follows; 0: after all of them
@@ -51,14 +57,14 @@ class TensorMapType(Entry, frozen=True, kw_only=True):
     bits: Positive  # an element's width
     group: Natural = 0  # elements that share 16 bytes of shared memory, padded; 0: elements follow each other without gaps
     float: bool = False
-    elements: tuple[Name, ...] = ()  # element types narrower than a byte, whose ``tma`` is one of bytes
+    elements: tuple[ElementName, ...] = ()  # element types narrower than a byte, whose ``tma`` is one of bytes
     targets: tuple[TargetName, ...] = ()  # these and those that include one of them; none: every target with TMA
 
 
 class Interleave(Entry, frozen=True, kw_only=True):
     """An interleaved layout of a tensor: channels in slices of so many bytes."""
 
-    name: SwizzleName  # "16B"
+    name: NewSwizzle  # "16B"
     cuda: CudaName
     value: Natural
     unit: Natural  # bytes of a slice; 0: channels are not cut
@@ -67,7 +73,7 @@ class Interleave(Entry, frozen=True, kw_only=True):
 class TensorMapSwizzle(Entry, frozen=True, kw_only=True):
     """A swizzle mode of tensor maps; one that matrix descriptors do not have brings its own formula."""
 
-    name: SwizzleName  # "128B"
+    name: NewSwizzle  # "128B"
     value: Natural
     cuda: Annotated[str, like(r"^(CU_TENSOR_MAP_SWIZZLE_[A-Z0-9_]+)?$", "a name of the driver")] = (
         ""  # none: the name in shared_memory.yaml
@@ -99,7 +105,7 @@ class DriverDifference(Entry, frozen=True, kw_only=True):
     """The verdict of a driver, contrary to its documentation: it accepts what a rule refuses, or refuses what that allows."""
 
     tool: Name  # "driver"
-    since: VersionText  # the first CUDA release whose driver was asked: "13.0"
+    since: CudaRelease  # the first CUDA release whose driver was asked: "13.0"
     lowest: TargetName  # targets from this one's number on: "sm_90"
     highest: TargetName  # targets up to this one's number
     accepted: bool
@@ -118,7 +124,7 @@ class TensorMapRule(Entry, frozen=True, kw_only=True):
 
     argument: Identifier  # "box"
     each: Literal["", "dimension", "stride", "pixel"] = ""
-    modes: tuple[Token, ...] = ()  # none: every mode
+    modes: tuple[ModeName, ...] = ()  # none: every mode
     when: Formula = ""
     need: Formula
     text: Text
@@ -130,7 +136,7 @@ class TensorMapNote(Entry, frozen=True, kw_only=True):
     """A fact in words."""
 
     text: Text
-    modes: tuple[Token, ...] = ()  # whose copies it is about; none: every mode
+    modes: tuple[ModeName, ...] = ()  # whose copies it is about; none: every mode
     absent: Annotated[str, like(r"^[0-9A-Z_]*$", "a name that no table has, e.g. 96B")] = ""  # the note gives the reason
     source: Source
 

@@ -6,7 +6,7 @@ import functools
 from typing import Annotated
 
 from ptxmma.model.decision_table import DecisionTable
-from ptxmma.model.fields import SOME, Condition, Entry, Identifier, Name, Positive, Source, TargetName
+from ptxmma.model.fields import SOME, Condition, ElementName, Entry, Identifier, Positive, Source, TargetName
 from ptxmma.model.instruction import Range
 
 
@@ -14,9 +14,9 @@ class ProductTypes(Entry, frozen=True, kw_only=True):
     """Element types that go together: any of each list with any of the others."""
 
     of: tuple[Condition, ...]
-    dtype: Annotated[tuple[Name, ...], SOME]
-    atype: Annotated[tuple[Name, ...], SOME]
-    btype: Annotated[tuple[Name, ...], SOME]
+    dtype: Annotated[tuple[ElementName, ...], SOME]
+    atype: Annotated[tuple[ElementName, ...], SOME]
+    btype: Annotated[tuple[ElementName, ...], SOME]
     source: Source
 
 
@@ -67,7 +67,7 @@ class ProductScale(Entry, frozen=True, kw_only=True):
     """The types of scale factors, and the kept elements along K that share one."""
 
     of: tuple[Condition, ...]
-    stype: Annotated[tuple[Name, ...], SOME]
+    stype: Annotated[tuple[ElementName, ...], SOME]
     block: Positive
     targets: tuple[TargetName, ...] = ()
     source: Source

@@ -56,14 +56,16 @@ def _rules(find: _Find, needs: str = "", spoils: str = "") -> _Rules:
     return _Rules(find, frozenset(needs.split()), frozenset(spoils.split()))
 
 
+#: The kinds of documents of which wrong names make variants unsound.
+_NAMED = ("types", "targets", "tensor_products")
 #: Each step needs what the steps before it accept: variants of a broken instruction would only repeat its problems, and what
 #: variants reach is known only where each has its operands.  The first step is about entries, the others about variants.
 _STEPS: tuple[tuple[_Rules, ...], ...] = (
     (
         _rules(name_rules.problems, spoils="instruction"),
         _rules(target_rules.problems, needs="targets isa_versions", spoils="targets"),
-        _rules(reference_rules.problems, needs="types targets instruction", spoils="types tensor_products"),
-        _rules(reference_rules.versions, needs="isa_versions"),
+        _rules(reference_rules.types, needs="types instruction", spoils="types"),
+        _rules(reference_rules.scopes, needs="spaces"),
         _rules(register_layout_rules.problems, needs="instruction errata", spoils="register_layouts"),
         _rules(space_rules.problems, needs="spaces targets instruction", spoils="spaces"),
         _rules(descriptor_rules.shared_memory, needs="types"),
@@ -71,11 +73,11 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _rules(descriptor_rules.problems, needs="instruction targets"),
         _rules(reference_rules.protocols, needs="instruction protocol"),
         _rules(reference_rules.sections, needs="spec sections"),
-        _rules(dequantisation_rules.problems, needs="types targets isa_versions dequantisation"),
         _rules(sparsity_rules.problems, needs="sparsity", spoils="sparsity"),
         _rules(instruction_rules.problems, needs="spec types targets isa_versions"),
         _rules(condition_rules.of_instructions),
         _rules(condition_rules.problems, needs="instruction", spoils="types register_layouts sparsity spaces tensor_products"),
+        *(_rules(functools.partial(reference_rules.problems, kind=kind), spoils=kind * (kind in _NAMED)) for kind in KINDS),
     ),
     (_rules(variant_rules.problems, spoils="instruction", needs="spec types targets isa_versions"),),
     (
@@ -86,7 +88,7 @@ _STEPS: tuple[tuple[_Rules, ...], ...] = (
         _Rules(space_rules.sizes_by_target),
         _Rules(product_choice_rules.problems),
         _Rules(encoding_rules.problems),
-        _rules(dequantisation_rules.inexact, needs="types dequantisation"),
+        _rules(dequantisation_rules.problems, needs="types dequantisation"),
         _Rules(reference_rules.words),
         _Rules(reference_rules.rules_of_check),
     ),

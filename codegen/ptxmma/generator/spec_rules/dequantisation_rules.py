@@ -10,16 +10,6 @@ from ptxmma.model import Dequantisation
 
 
 def problems(context: RuleContext) -> Iterator[Problem]:
-    """Element types, targets and versions that do not exist."""
-    for index, entry in enumerate(context.spec.dequantisations):
-        yield from context.known("element type", [entry.codes, entry.to], context.elements, "dequantisations", index)
-    for section in ("dequantisations", "scale_steps"):
-        for index, steps in enumerate(getattr(context.spec, section)):
-            yield from context.known("target", steps.targets, context.targets, section, index, "targets")
-            yield from context.known("PTX ISA version", [steps.ptx], context.versions, section, index, "ptx")
-
-
-def inexact(context: RuleContext) -> Iterator[Problem]:
     """Conversions that are not exact, or that want another order than the first between their types."""
     from ptxmma.matrices.quantised import conversions  # NumPy, which the other rules do without
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ptxmma.catalog.descriptors.column_masks import mask_problems
 from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.variants import qualifier_values
-from ptxmma.generator.problems import Position, Problem, clash
+from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.matrices.shared.suspicions import NUMBERS, STRIDE_NUMBERS, WORDS, conditions
 from ptxmma.model import DescriptorFormat, Majorness, Padded, SharedMemory
@@ -51,11 +51,10 @@ def _kinds(context: RuleContext, format: DescriptorFormat, number: int) -> Itera
 
 def _bits(context: RuleContext, format: DescriptorFormat, number: int) -> Iterator[Problem]:
     owners: dict[int, int] = {}
-    names: dict[str, int] = {}
+    place = ("descriptors", number, "fields")
+    yield from context.twice(((field.name, (*place, index)) for index, field in enumerate(format.fields)), "{!r} is there twice")
     for index, field in enumerate(format.fields):
-        here = context.at("descriptors", number, "fields", index)
-        if (first := names.setdefault(field.name, index)) != index:
-            yield clash(f"{field.name!r} is there twice", here, context.at("descriptors", number, "fields", first))
+        here = context.at(*place, index)
         bits = [*range(field.low, field.low + field.width), *([field.upper] if field.upper is not None else ())]
         if max(bits) >= format.bits:
             yield Problem(here, f"bit {max(bits)} is outside a descriptor of {format.bits} bits")
@@ -92,7 +91,6 @@ def _cases(context: RuleContext, format: DescriptorFormat, number: int) -> Itera
             yield Problem(context.at(*place, "default"), text)
         for count, case in enumerate(field.cases):
             here = (*place, "cases", count)
-            yield from context.known("target", case.targets, context.targets, *here, "targets")
             for name, stored in case.values.items():
                 if stored > most:
                     yield Problem(context.at(*here, "values", name), f"{field.name!r} holds at most {most}")
@@ -110,22 +108,17 @@ def shared_memory(context: RuleContext) -> Iterator[Problem]:
         return
     swizzles = [entry.name for entry in memory.swizzles]
     families = [entry.family for entry in context.spec.instructions]
-    owners: dict[tuple[str, str], Position] = {}
-    for index, canonical in enumerate(memory.layouts):
-        here = context.at("shared_memory", "layouts", index, "swizzles")
-        yield from context.known("swizzle", canonical.swizzles, swizzles, "shared_memory", "layouts", index, "swizzles")
-        for swizzle in canonical.swizzles:
-            if (first := owners.setdefault((canonical.majorness, swizzle), here)) != here:
-                yield clash(f"two canonical layouts are {canonical.majorness}-major with swizzle {swizzle!r}", here, first)
-    for index, example in enumerate(memory.examples):
-        yield from context.known("swizzle", [example.swizzle], swizzles, "shared_memory", "examples", index, "swizzle")
-        yield from context.known("element type", [example.type], context.elements, "shared_memory", "examples", index, "type")
+    modes = [
+        ((layout.majorness, swizzle), ("shared_memory", "layouts", index, "swizzles"))
+        for index, layout in enumerate(memory.layouts)
+        for swizzle in layout.swizzles
+    ]
+    yield from context.twice(modes, "two canonical layouts are {0[0]}-major with swizzle {0[1]!r}")
+    owners = dict(modes)
     yield from _suspicions(context, memory)
     read: dict[str, Sequence[Majorness | Padded]] = {"majorness": memory.majorness, "padded": memory.padded}
     for part, entries in read.items():
         for index, entry in enumerate(entries):
-            yield from context.known("element type", entry.elements, context.elements, "shared_memory", part, index, "elements")
-            yield from context.known("swizzle", entry.swizzles, swizzles, "shared_memory", part, index, "swizzles")
             if not any(reads(family, entry.family) for family in families):
                 yield from context.known("family", [entry.family], families, "shared_memory", part, index, "family")
             for swizzle in entry.swizzles:

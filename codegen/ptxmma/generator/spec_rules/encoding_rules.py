@@ -158,8 +158,7 @@ def _unsaid(context: RuleContext, number: int, variant: Variant, said: _Said) ->
         if name not in fields and len(values) > 1:
             here, there = context.at(*list(rules.values())[-1].rule), context.at("descriptors", number, "fields")
             text = f"an instruction descriptor has no field that says {name}, of which {variant.canonical} has {listed(values[:4])}"
-            problem = clash(text, here, there)
-            yield from context.once(problem.position, problem.message)
+            yield from context.once(*clash(text, here, there))
 
 
 def _tested(format: DescriptorFormat) -> dict[str, list[str]]:
@@ -180,8 +179,7 @@ def _encoded(context: RuleContext, number: int, kind: str, allowed: _Allowed, ot
                 codec.stored(field.name, value, **others)
             except ValueError as error:
                 here, there = context.at(*allowed.rule), context.at("descriptors", number, "fields", index)
-                problem = clash(f"an instruction descriptor cannot say what this rule allows: {error}", here, there)
-                yield from context.once(problem.position, problem.message)
+                yield from context.once(*clash(f"an instruction descriptor cannot say what this rule allows: {error}", here, there))
 
 
 def _complete(context: RuleContext, number: int, variant: Variant, rows: product_rules.Rows) -> Iterator[Problem]:
@@ -225,8 +223,7 @@ def _masked(context: RuleContext, masks: Iterable[int], sizes: Iterable[tuple[in
                 f"N = {n} is not a multiple of {parts[str(m)]}" if str(m) in parts else f"it has parts for M of {listed(parts)}, not of {m}"
             )
             here, there = context.at(*shape), context.at("column_masks", number, "parts")
-            problem = clash(f"a mask of columns cannot say what this rule allows: {why}", here, there)
-            yield from context.once(problem.position, problem.message)
+            yield from context.once(*clash(f"a mask of columns cannot say what this rule allows: {why}", here, there))
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------------

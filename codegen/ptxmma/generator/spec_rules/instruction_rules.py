@@ -24,8 +24,6 @@ def problems(context: RuleContext) -> Iterator[Problem]:
 
 
 def _of_instruction(context: RuleContext, entry: InstructionSet, place: Place) -> Iterator[Problem]:
-    if "spaces" not in context.unsound:
-        yield from context.known("scope", [entry.scope], context.spec.scopes, *place, "scope")
     yield from _syntax(context, entry, place)
     yield from _extents(context, entry, place)
     yield from _modifiers(context, entry, place)
@@ -91,7 +89,6 @@ def _modifiers(context: RuleContext, entry: InstructionSet, place: Place) -> Ite
         if (order := sorted(set(group).intersection(written), key=written.index)) != [name for name in group if name in written]:
             yield Problem(context.at(*place, "ordered", number), f"the syntax has another order: {listed(order)}")
     for number, ignored in enumerate(entry.ignored):
-        yield from context.known("target", ignored.targets, context.targets, *place, "ignored", number, "targets")
         if ignored.behind:
             yield from context.known("qualifier", [ignored.behind], entry.qualifiers, *place, "ignored", number, "behind")
     tokens = modifiers_of(entry)
@@ -131,9 +128,6 @@ def _requirements(context: RuleContext, entry: InstructionSet, place: Place) -> 
 
 
 def _rule(context: RuleContext, ptx: str, targets: Sequence[str], place: Place) -> Iterator[Problem]:
-    if ptx:
-        yield from context.known("PTX ISA version", [ptx], context.versions, *place, "ptx")
-    yield from context.known("target", targets, context.targets, *place, "targets")
     admitted = [Version(entry.ptx) for entry in context.spec.targets if {entry.name, *context.ancestors(entry.name)} & set(targets)]
     first = min(admitted, default=Version())
     if ptx and first and ptx < first:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ptxmma.catalog.names.cplusplus import RESERVED as WORDS_OF_CPP
 from ptxmma.generator.emit import header_names
 from ptxmma.generator.emit.tensor_functions import NUMBER_WORDS, module
-from ptxmma.generator.problems import Position, Problem, clash
+from ptxmma.generator.problems import Problem, clash
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext
 from ptxmma.model import Spec, formula
 
@@ -89,28 +89,18 @@ def _repeated(context: RuleContext) -> Iterator[Problem]:
         **{("targets", index, "ptx_in"): [floor.cuda for floor in entry.ptx_in] for index, entry in enumerate(spec.targets)},
     }
     for place, entries in lists.items():
-        seen: dict[str, int] = {}
-        for index, name in enumerate(entries):
-            if name in seen:
-                yield clash(f"{name!r} is there twice", context.at(*place, index), context.at(*place, seen[name]))
-            seen.setdefault(name, index)
+        yield from context.twice(((name, (*place, index)) for index, name in enumerate(entries)), "{!r} is there twice")
 
 
 def _memories(context: RuleContext) -> Iterator[Problem]:
     """Layouts of all tensor memories have names of their own, and one memory at most is for what no other names."""
-    names: dict[str, Position] = {}
-    anything: Position | None = None
-    for number, memory in enumerate(context.spec.spaces):
-        here = context.at("spaces", number)
-        if memory in context.spec.tensor_memories and not memory.of:
-            if anything is not None:
-                yield clash("a second tensor memory without `of`, for the instructions that no other memory names", here, anything)
-            anything = here
-        for index, layout in enumerate(memory.layouts):
-            here = context.at("spaces", number, "layouts", index)
-            if layout.name in names:
-                yield clash(f"{layout.name!r} is there twice", here, names[layout.name])
-            names.setdefault(layout.name, here)
+    spaces = list(enumerate(context.spec.spaces))
+    layouts = (
+        (layout.name, ("spaces", number, "layouts", index)) for number, space in spaces for index, layout in enumerate(space.layouts)
+    )
+    yield from context.twice(layouts, "{!r} is there twice")
+    anything = (((), ("spaces", number)) for number, space in spaces if space in context.spec.tensor_memories and not space.of)
+    yield from context.twice(anything, "a second tensor memory without `of`, for the instructions that no other memory names")
 
 
 def _files(context: RuleContext) -> Iterator[Problem]:

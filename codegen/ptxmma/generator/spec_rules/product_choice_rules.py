@@ -147,8 +147,7 @@ class _Walk:
                 if (first := owners.setdefault(value, row)) is not row:
                     said = listed(map(str, value)) if isinstance(value, tuple) else value
                     places = (self._context.at("tensor_products", section, rows.index(each)) for each in (row, first))
-                    problem = clash(f"two entries of tensor_products.{section} allow {said} of {what}", *places)
-                    yield from self._context.once(problem.position, problem.message)
+                    yield from self._context.once(*clash(f"two entries of tensor_products.{section} allow {said} of {what}", *places))
                     break
 
 

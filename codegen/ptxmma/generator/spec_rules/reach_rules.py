@@ -211,8 +211,7 @@ def _containers(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[P
                     tested = sorted({key for condition in (*container.when, *other.when) for key in condition})
                     where = " and ".join(f"{key} is {use.facts.get(key) or 'absent'}" for key in tested)
                     message = f"{use.element} has a container already where {where or 'it is used'}"
-                    problem = clash(message, context.at(*place, "elements"), context.at("types", "containers", before))
-                    yield from context.once(problem.position, problem.message)
+                    yield from context.once(*clash(message, context.at(*place, "elements"), context.at("types", "containers", before)))
 
 
 def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iterator[Problem]:
@@ -233,5 +232,4 @@ def _register_layouts(context: RuleContext, uses: Sequence[_OperandUse]) -> Iter
                 facts = use.facts
                 what = f"{use.shape or facts['name']} with {facts.get('bits', 0)} bits, family {facts['family']}"
                 message = f"no printed formula under stated is for operand {use.name!r} of {what}"
-                problem = of_use(message, context.at(*place), use.place)
-                yield from context.once(problem.position, problem.message)
+                yield from context.once(*of_use(message, context.at(*place), use.place))

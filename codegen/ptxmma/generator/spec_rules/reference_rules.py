@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+import typing
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -10,55 +13,120 @@ from ptxmma.catalog.citations import citations
 from ptxmma.catalog.instructions.meanings import words_of
 from ptxmma.catalog.instructions.spellings import hint_values
 from ptxmma.catalog.instructions.words import FACTS, has_all, vocabulary
-from ptxmma.catalog.products.product_rules import TYPES
 from ptxmma.catalog.variants import qualifier_values
+from ptxmma.generator.documents import kind_of
 from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.short_forms import bare, fields
 from ptxmma.generator.spec_rules.instruction_rules import modifiers_of
 from ptxmma.generator.spec_rules.rule_context import Place, RuleContext, listed
-from ptxmma.model import Statement, Version
+from ptxmma.model import Spec, Version
 
 #: The end of a kernel, as a transition names it.
 _EXIT = "exit"
 #: The forms of sums that can overflow, or that are rounded.
 _SUMS = {"overflow": ("unsigned", "signed"), "rounds": ("float",)}
 
-# --- types, targets, versions -----------------------------------------------------------------------------------------------
+# --- names that fields declare -----------------------------------------------------------------------------------------------
 
 
-def problems(context: RuleContext) -> Iterator[Problem]:
-    """Names that match no entry."""
-    spec, elements = context.spec, context.elements
-    for index, container in enumerate(spec.types.containers):
-        yield from context.known("element type", container.elements, elements, "types", "containers", index, "elements")
-        widest = max((element.bits for element in spec.types.elements if element.name in container.elements), default=0)
+def problems(context: RuleContext, kind: str) -> Iterator[Problem]:
+    """Names in the documents of a kind that match no entry, where :func:`ptxmma.model.fields.names` declares that a field has one."""
+    known = _known(context)
+    for part in (name for name in Spec.__struct_fields__ if kind_of(name) == kind):
+        for place, what, name in _named(getattr(context.spec, part), (part,)):
+            wrong = context.known(what, [name], known[what], *place) if what in known else ()
+            for problem in _release(context, name, place) if what == "CUDA release" else wrong:
+                if kind == "instruction":
+                    context.broken.add(int(place[1]))
+                yield problem
+
+
+def _known(context: RuleContext) -> dict[str, Collection[str]]:
+    """The entries of each kind whose documents are sound, by their names."""
+    spec = context.spec
+    entries: dict[str, tuple[str, Collection[str]]] = {
+        "target": ("targets", context.targets),
+        "PTX ISA version": ("isa_versions", context.versions),
+        "element type": ("types", context.elements),
+        "register type": ("types", context.registers),
+        "scope": ("spaces", spec.scopes),
+        "family": ("instruction", dict.fromkeys(entry.family for entry in spec.instructions)),
+        "instruction": ("instruction", [entry.name for entry in spec.instructions]),
+    }
+    if spec.shared_memory:
+        entries["swizzle"] = "shared_memory", [entry.name for entry in spec.shared_memory.swizzles]
+    if spec.tensor_maps:
+        entries["mode"] = "tensor_maps", [entry.name for entry in spec.tensor_maps.modes]
+        entries["data type of tensor maps"] = "tensor_maps", [entry.name for entry in spec.tensor_maps.types]
+    return {what: names for what, (kind, names) in entries.items() if kind not in context.unsound}
+
+
+def _named(part: object, place: Place) -> Iterator[tuple[Place, str, str]]:
+    """Every name in a part of the model that a field declares, with its place and the kind of its entry."""
+    if isinstance(part, msgspec.Struct):
+        for name, what in _declared(type(part)).items():
+            value = getattr(part, name)
+            if not what:
+                yield from _named(value, (*place, name))
+            else:
+                yield from (((*place, name), what, each) for each in ([value] if isinstance(value, str) else value) if each)
+    elif isinstance(part, (tuple, dict)):
+        for index, each in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from _named(each, (*place, index))
+
+
+@functools.cache
+def _declared(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """The fields of a struct with the kind of entry that they name; empty for none."""
+    return {field.name: _what(hint) for field, hint in fields(struct).values()}
+
+
+def _what(hint: Any) -> str:
+    """The kind of entry that a value of a type names, or each of a list of values; empty for none."""
+    own = (each.extra["names"] for each in getattr(hint, "__metadata__", ()) if each.extra)
+    inner = bare(hint)
+    return next(own, "") or (_what(typing.get_args(inner)[0]) if typing.get_origin(inner) is tuple else "")
+
+
+def _release(context: RuleContext, name: str, place: Place) -> Iterator[Problem]:
+    """A CUDA release is as old as one that brought a PTX ISA version, or between two of them: not each brought one."""
+    releases = sorted(Version(entry.cuda) for entry in context.spec.isa_versions if "isa_versions" not in context.unsound)
+    if releases and not releases[0] <= Version(name) <= releases[-1]:
+        yield Problem(context.at(*place), f"unknown CUDA release {name!r}; isa_versions has {releases[0]} to {releases[-1]}")
+
+
+# --- types and scopes --------------------------------------------------------------------------------------------------------
+
+
+def types(context: RuleContext) -> Iterator[Problem]:
+    """Elements that do not fit into their container, and statements about sums that are not for their type."""
+    widths, forms = ({element.name: getattr(element, name) for element in context.spec.types.elements} for name in ("bits", "form"))
+    for index, container in enumerate(context.spec.types.containers):
+        widest = max((widths.get(name, 0) for name in container.elements), default=0)
         if container.shift + widest > container.bits:
             text = f"elements of {widest} bits from bit {container.shift} on do not fit into {container.bits} bits"
             yield Problem(context.at("types", "containers", index, "shift"), f"{text}; allowed: 0 to {container.bits - widest}")
-    for index, carrier in enumerate(spec.types.carriers):
-        yield from context.known("element type", carrier.elements, elements, "types", "carriers", index, "elements")
-        yield from context.known("register type", carrier.registers, context.registers, "types", "carriers", index, "registers")
-    for index, scaling in enumerate(spec.block_scaling):
-        yield from context.known("element type", scaling.types, elements, "block_scaling", index, "types")
-    for index, block in enumerate(spec.block_formats):
-        yield from context.known("element type", [block.element], elements, "block_formats", index, "element")
-        yield from context.known("element type", [block.scale], elements, "block_formats", index, "scale")
-    yield from _products(context)
-    for index, entry in enumerate(spec.instructions):
+    for index, entry in enumerate(context.spec.instructions):
         for number, semantics in enumerate(entry.semantics):
-            place = ("instructions", index, "semantics", number)
-            yield from context.known("element type", [semantics.sums], elements, *place, "sums")
-            form = next((element.form for element in spec.types.elements if element.name == semantics.sums), "")
-            for key, forms in _SUMS.items():
-                if getattr(semantics, key) and form not in ("", *forms):
-                    text = f"{key} is for sums of the forms {listed(forms)}; {semantics.sums} is of the form {form}: leave {key} out"
-                    yield Problem(context.at(*place, key), text)
-    for index, chip in enumerate(spec.throughput):
-        yield from context.known("target", [chip.target], context.targets, "throughput", index, "target")
-    yield from _scopes(context)
-    families = dict.fromkeys(entry.family for entry in spec.instructions)
-    for index, erratum in enumerate(spec.errata):
-        if erratum.family:
-            yield from context.known("family", [erratum.family], families, "errata", index, "family")
+            form = forms.get(semantics.sums, "")
+            for key, allowed in _SUMS.items():
+                if getattr(semantics, key) and form not in ("", *allowed):
+                    text = f"{key} is for sums of the forms {listed(allowed)}; {semantics.sums} is of the form {form}: leave {key} out"
+                    yield Problem(context.at("instructions", index, "semantics", number, key), text)
+
+
+def scopes(context: RuleContext) -> Iterator[Problem]:
+    """Scopes whose threads are no power of two, and a warp that is not a scope."""
+    spec = context.spec
+    for name, threads in spec.scopes.items():
+        if threads & (threads - 1):
+            yield Problem(context.at("scopes", name), f"a scope has a power of two of threads, not {threads}")
+    if spec.lanes not in spec.scopes.values():
+        text = f"{spec.lanes} lanes are not the threads of any scope; scopes have {', '.join(map(str, spec.scopes.values()))}"
+        yield Problem(context.at("spaces", spec.spaces.index(spec.registers), "coordinates", "lane"), text)
+
+
+# --- words of people ---------------------------------------------------------------------------------------------------------
 
 
 def words(context: RuleContext) -> Iterator[Problem]:
@@ -97,74 +165,6 @@ def words(context: RuleContext) -> Iterator[Problem]:
             yield Problem(context.at("preferences", index, "fact"), text)
 
 
-def _products(context: RuleContext) -> Iterator[Problem]:
-    """Element types and targets of the products that an instruction descriptor may choose."""
-    rules = context.spec.tensor_products
-    for index, row in enumerate(rules.types if rules else ()):
-        for name in TYPES:
-            yield from context.known("element type", getattr(row, name), context.elements, "tensor_products", "types", index, name)
-    for index, scale in enumerate(rules.scales if rules else ()):
-        yield from context.known("element type", scale.stype, context.elements, "tensor_products", "scales", index, "stype")
-    for section in ("depths", "options", "scales"):
-        for index, entry in enumerate(getattr(rules, section, ())):
-            yield from context.known("target", entry.targets, context.targets, "tensor_products", section, index, "targets")
-
-
-def _scopes(context: RuleContext) -> Iterator[Problem]:
-    """Scopes over which operands or statements are uniform, and that the spec does not list; a warp that is not a scope."""
-    spec = context.spec
-    for name, threads in spec.scopes.items():
-        if threads & (threads - 1):
-            yield Problem(context.at("scopes", name), f"a scope has a power of two of threads, not {threads}")
-    if spec.lanes not in spec.scopes.values():
-        text = f"{spec.lanes} lanes are not the threads of any scope; scopes have {', '.join(map(str, spec.scopes.values()))}"
-        yield Problem(context.at("spaces", spec.spaces.index(spec.registers), "coordinates", "lane"), text)
-    named: list[tuple[str, Place]] = []
-    statements: list[tuple[tuple[Statement, ...], Place]] = []
-    for index, format in enumerate(spec.descriptors):
-        statements.append((format.notes, ("descriptors", index, "notes")))
-    if spec.shared_memory is not None:
-        statements.append((spec.shared_memory.notes, ("shared_memory", "notes")))
-    statements += ((space.notes, ("spaces", index, "notes")) for index, space in enumerate(spec.spaces))
-    for index, entry in enumerate(spec.instructions):
-        place: Place = ("instructions", index)
-        named += ((operand.uniform, (*place, "operand_kinds", name, "uniform")) for name, operand in entry.operand_kinds.items())
-        statements += ((getattr(entry, key), (*place, key)) for key in ("undefined", "uniform", "notes"))
-    named += ((entry.over, (*place, number, "over")) for entries, place in statements for number, entry in enumerate(entries))
-    for scope, place in named if "spaces" not in context.unsound else ():
-        yield from context.known("scope", filter(None, [scope]), spec.scopes, *place)
-
-
-def versions(context: RuleContext) -> Iterator[Problem]:
-    """CUDA releases that never were, and PTX ISA versions that match no entry, where no rule about instructions or targets looks."""
-    spec = context.spec
-    for index, target in enumerate(spec.targets):
-        yield from _release(context, target.until, "targets", index, "until")
-        for number, floor in enumerate(target.ptx_in):
-            yield from _release(context, floor.cuda, "targets", index, "ptx_in", number, "cuda")
-            yield from context.known("PTX ISA version", [floor.ptx], context.versions, "targets", index, "ptx_in", number, "ptx")
-    for index, entry in enumerate(spec.instructions):
-        for number, rule in enumerate(entry.requires):
-            for field in ("since", "known"):
-                yield from _release(context, getattr(rule, field), "instructions", index, "requires", number, field)
-    for index, erratum in enumerate(spec.errata):
-        for number, quirk in enumerate(erratum.rules):
-            yield from _release(context, quirk.since, "errata", index, "rules", number, "since")
-            yield from _release(context, quirk.until, "errata", index, "rules", number, "until")
-        for number, bug in enumerate(erratum.overwriting):
-            yield from _release(context, bug.since, "errata", index, "overwriting", number, "since")
-            yield from _release(context, bug.until, "errata", index, "overwriting", number, "until")
-            for name in ("lowest", "highest"):
-                yield from context.known("target", [getattr(bug, name)], context.targets, "errata", index, "overwriting", number, name)
-
-
-def _release(context: RuleContext, name: str, *place: str | int) -> Iterator[Problem]:
-    """A CUDA release is as old as one that brought a PTX ISA version, or between two of them: not each brought one."""
-    releases = sorted(Version(entry.cuda) for entry in context.spec.isa_versions)
-    if name and not releases[0] <= Version(name) <= releases[-1]:
-        yield Problem(context.at(*place), f"unknown CUDA release {name!r}; isa_versions has {releases[0]} to {releases[-1]}")
-
-
 # --- sections of the manual -------------------------------------------------------------------------------------------------
 
 
@@ -178,8 +178,8 @@ def sections(context: RuleContext) -> Iterator[Problem]:
                 yield Problem(context.at("sections", index), f"a second section {number} of PTX ISA {release}")
             known[release].add(number)
     chapters = {release: {_chapter(number) for number in numbers} for release, numbers in known.items()}
-    for place, source in _sources(spec, ()):
-        for release, number in citations(spec, source):
+    for place, what, source in _named(spec, ()):
+        for release, number in citations(spec, source) if what == "source" else ():
             if _chapter(number) in chapters.get(release, ()) and number not in known[release]:
                 message = f"PTX ISA {release} has no section {number}; sections.yaml lists those of {_chapter(number)}"
                 yield Problem(context.at(*place), message)
@@ -187,20 +187,6 @@ def sections(context: RuleContext) -> Iterator[Problem]:
 
 def _chapter(number: str) -> str:
     return ".".join(number.split(".")[:3])
-
-
-def _sources(part: object, place: Place) -> Iterator[tuple[Place, str]]:
-    """Every source of the model with its place."""
-    if isinstance(part, msgspec.Struct):
-        for name in part.__struct_fields__:
-            value = getattr(part, name)
-            if name in ("source", "section") and isinstance(value, str):
-                yield (*place, name), value
-            else:
-                yield from _sources(value, (*place, name))
-    elif isinstance(part, tuple):
-        for index, each in enumerate(part):
-            yield from _sources(each, (*place, index))
 
 
 # --- protocols --------------------------------------------------------------------------------------------------------------
@@ -212,30 +198,20 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
     if not protocols:
         return
     names = [entry.name for entry in instructions]
-    families = [entry.family for entry in instructions]
-    first: dict[str, int] = {}
-    issued: dict[str, tuple[int, int]] = {}
+    ordered = [(family, ("protocols", number, "families")) for number, each in enumerate(protocols) for family in each.families]
+    yield from context.twice(ordered, "{} has two protocols")
+    issued = (
+        (name, ("protocols", number, "issuers", index, "instructions"))
+        for number, protocol in enumerate(protocols)
+        for index, issuer in enumerate(protocol.issuers)
+        for name in issuer.instructions
+    )
+    yield from context.twice(issued, "{} has other issuers already")
     for number, protocol in enumerate(protocols):
-        yield from context.known("family", protocol.families, families, "protocols", number, "families")
-        for family in protocol.families:
-            if first.setdefault(family, number) != number:
-                yield clash(
-                    f"{family} has two protocols", context.at("protocols", number, "families"), context.at("protocols", first[family])
-                )
-        for section, key in (("steps", "instruction"), ("orderings", "needs")):
-            for index, part in enumerate(getattr(protocol, section)):
-                if value := getattr(part, key):
-                    yield from context.known("instruction", [value], names, "protocols", number, section, index, key)
         for index, issuer in enumerate(protocol.issuers):
-            yield from context.known("instruction", issuer.instructions, names, "protocols", number, "issuers", index, "instructions")
             for key in ("modifiers", "both", "lone"):
                 at = ("protocols", number, "issuers", index, key)
                 yield from _known_modifiers(context, issuer.instructions, getattr(issuer, key), at)
-            for name in issuer.instructions:
-                if issued.setdefault(name, (number, index)) != (number, index):
-                    other, before = issued[name]
-                    here = context.at("protocols", number, "issuers", index, "instructions")
-                    yield clash(f"{name} has other issuers already", here, context.at("protocols", other, "issuers", before))
         qualifiers = {name for entry in instructions if entry.family in protocol.families for name in entry.qualifiers}
         for index, same in enumerate(protocol.same):
             yield from context.known("qualifier", [same.qualifier], sorted(qualifiers), "protocols", number, "same", index, "qualifier")
@@ -252,7 +228,7 @@ def protocols(context: RuleContext) -> Iterator[Problem]:
                 yield Problem(context.at("protocols", number, "steps", index), f"{step.instruction} is two steps")
     steps = [step.instruction for protocol in protocols for step in protocol.steps]
     for index, entry in enumerate(instructions):
-        if entry.asynchronous and entry.family not in first:
+        if entry.asynchronous and entry.family not in dict(ordered):
             text = f"no protocol says how to wait for {entry.name}; add {entry.family!r} to the families of one"
             yield Problem(context.at("instructions", index, "asynchronous"), text)
         if entry.operation == "synchronise" and entry.name not in steps:
@@ -265,25 +241,21 @@ def _pairings(context: RuleContext, number: int, names: Sequence[str]) -> Iterat
     known = sorted({*names, *context.spec.protocols[number].others})
     for index, pairing in enumerate(context.spec.protocols[number].pairings):
         at = ("protocols", number, "pairings", index)
-        yield from context.known("instruction", pairing.made, known, *at, "made")
         tokens = {token for entry in context.spec.instructions for token in (*entry.name.split("."), *modifiers_of(entry))}
         yield from context.known("modifier", pairing.without, sorted(tokens), *at, "without")
         for place, each in enumerate(pairing.needs):
             one = (*at, "needs", place)
-            yield from context.known("instruction", each.on, known, *one, "on")
-            yield from context.known("instruction", each.needs, known, *one, "needs")
+            for key in ("on", "needs"):
+                yield from context.known("instruction", getattr(each, key), known, *one, key)
             yield from _known_modifiers(context, each.on, each.modifiers, (*one, "modifiers"))
-        for key in ("tracked", "reads"):
+        for key in ("made", "tracked", "reads", "waits", "arrives", "orders"):
             yield from context.known("instruction", getattr(pairing, key), known, *at, key)
-        for key in ("waits", "arrives", "orders"):
-            yield from context.known("instruction", getattr(pairing, key), known, *at, key)
-            if pairing.phases and not getattr(pairing, key):
+        for key in ("waits", "arrives", "orders") if pairing.phases else ():
+            if not getattr(pairing, key):
                 yield Problem(context.at(*at, "phases"), f"faults of phases need instructions: say {key}")
         for place, count in enumerate(pairing.counts):
-            one = (*at, "counts", place)
-            yield from context.known("instruction", count.expects, known, *one, "expects")
-            yield from context.known("instruction", count.brings, known, *one, "brings")
-            yield from context.known("instruction", count.stores, known, *one, "stores")
+            for key in ("expects", "brings", "stores"):
+                yield from context.known("instruction", getattr(count, key), known, *at, "counts", place, key)
 
 
 def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iterator[Problem]:

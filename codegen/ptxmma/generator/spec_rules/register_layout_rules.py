@@ -94,8 +94,7 @@ class LayoutUses:
         yield from self._size(index, variant, operand, form)
 
     def _of_use(self, message: str, entry: Position, form: Position) -> Iterator[Problem]:
-        problem = of_use(message, entry, form)
-        yield from self._context.once(problem.position, problem.message)
+        yield from self._context.once(*of_use(message, entry, form))
 
     def _axes(self, index: int, variant: Variant, operand: str, form: Position) -> Iterator[Problem]:
         """The layout of an operand has the axes that its role requires."""

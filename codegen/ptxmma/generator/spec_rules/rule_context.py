@@ -80,6 +80,13 @@ class RuleContext:
             self._reported.add(position)
             yield Problem(position, message)
 
+    def twice(self, named: Iterable[tuple[object, Place]], message: str) -> Iterator[Problem]:
+        """Entries with the name of an earlier one, each with its place; ``{}`` in the message is the name."""
+        first: dict[object, Place] = {}
+        for name, place in named:
+            if (before := first.setdefault(name, place)) != place:
+                yield clash(message.format(name), self.at(*place), self.at(*before))
+
     def exactly_one(
         self, fitting: Sequence[int], every: Sequence[object], section: tuple[str, ...], what: str, position: Position, operand: str = ""
     ) -> Iterator[Problem]:

@@ -69,8 +69,7 @@ def _combinations(context: RuleContext, scaled: Sequence[_Product]) -> Iterator[
         if len(fitting) != 1:
             count = "two entries cover" if fitting else "no entry covers"
             here = context.at("block_scaling", fitting[1]) if fitting else context.at("block_scaling")
-            problem = of_use(f"{count} {product.variant.canonical}", here, product.form)
-            yield from context.once(problem.position, problem.message)
+            yield from context.once(*of_use(f"{count} {product.variant.canonical}", here, product.form))
 
 
 def _format(context: RuleContext, index: int, products: Sequence[_Product]) -> Iterator[Problem]:
@@ -109,8 +108,7 @@ def _covered(context: RuleContext, product: _Product) -> Iterator[Problem]:
         types = f"{product.elements[0]} with scale factors {product.scale}"
         messages.append((context.at("block_formats"), f"no format has elements of {types}, which {variant.canonical} multiplies"))
     for place, message in messages:
-        problem = of_use(message, place, product.form)
-        yield from context.once(problem.position, problem.message)
+        yield from context.once(*of_use(message, place, product.form))
 
 
 def _names(context: RuleContext, index: int, variant: Variant) -> bool:

@@ -49,8 +49,6 @@ def _parts(context: RuleContext, space: Space, place: Place) -> Iterator[Problem
 def _sizes(context: RuleContext, space: Space, place: Place) -> Iterator[Problem]:
     """A coordinate has a size on targets that exist; a warp reaches a whole part of it, and a unit of allocation fits."""
     for name, extents in space.coordinates.items():
-        for number, extent in enumerate(extents):
-            yield from context.known("target", extent.targets, context.targets, *place, "coordinates", name, number, "targets")
         here, step = context.at(*place, "partition", name), space.partition.get(name, 1)
         for size in sorted({extent.size for extent in extents if extent.size % step}):
             yield Problem(here, f"the size of {name}, {size}, is not a multiple of {step}; give a divisor of {size}")
@@ -131,12 +129,12 @@ def _memory(context: RuleContext, space: Space, place: Place) -> Iterator[Proble
 
 def _reached(context: RuleContext) -> Iterator[Problem]:
     """A family reaches one memory at most."""
-    owners: dict[str, int] = {}
-    for index, space in enumerate(context.spec.spaces):
-        for family in sorted(set().union(*(context.families(condition) for condition in space.of))):
-            if (first := owners.setdefault(family, index)) != index:
-                here, there = (context.at("spaces", number, "of") for number in (index, first))
-                yield clash(f"the family {family!r} would reach two memories", here, there)
+    named = (
+        (family, ("spaces", index, "of"))
+        for index, space in enumerate(context.spec.spaces)
+        for family in sorted(set().union(*(context.families(condition) for condition in space.of)))
+    )
+    yield from context.twice(named, "the family {!r} would reach two memories")
 
 
 def _layout(context: RuleContext, space: Space, layout: TensorLayout, place: Place) -> Iterator[Problem]:

@@ -11,11 +11,9 @@ from ptxmma.model import Granularity
 
 def problems(context: RuleContext) -> Iterator[Problem]:
     """Patterns with contradictory sizes, and chunks for which compression has no legal field."""
-    choices: dict[int, int] = {}
-    for index, choice in enumerate(context.spec.choices):
-        if (first := choices.setdefault(choice.units, index)) != index:
-            message = f"another entry chooses fields for {choice.units} units"
-            yield clash(message, context.at("choices", index), context.at("choices", first))
+    places = [(choice.units, ("choices", index)) for index, choice in enumerate(context.spec.choices)]
+    yield from context.twice(places, "another entry chooses fields for {} units")
+    choices = {units: index for units, (_, index) in reversed(places)}
     named: dict[str, int] = {}
     for index, pattern in enumerate(context.spec.granularities):
         here = context.at("granularities", index)

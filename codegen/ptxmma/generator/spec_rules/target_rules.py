@@ -19,18 +19,13 @@ def problems(context: RuleContext) -> Iterator[Problem]:
     """Targets that include what they cannot, and versions out of order."""
     for index, target in enumerate(context.spec.targets):
         here = context.at("targets", index, "includes")
-        yield from context.known("target", target.includes, context.targets, "targets", index, "includes")
-        yield from context.known("PTX ISA version", [target.ptx], context.versions, "targets", index, "ptx")
         if target.name in context.ancestors(target.name):
             yield Problem(here, f"{target.name} includes itself")
         elif fault := _wrong_includes(context, target):
             yield Problem(here, f"{target.name} {fault}")
-    for index, gpu in enumerate(context.spec.gpus):
-        yield from context.known("target", [gpu.target], context.targets, "gpus", index, "target")
     seen: set[str] = set()
     for index, capacity in enumerate(context.spec.capacities):
         here = context.at("capacities", index, "targets")
-        yield from context.known("target", capacity.targets, context.targets, "capacities", index, "targets")
         if twice := seen.intersection(capacity.targets):
             yield Problem(here, f"two entries of capacities are for {listed(sorted(twice))}; keep one")
         if capacity.block > capacity.sm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ptxmma.generator.problems import Problem, clash
+from ptxmma.generator.problems import Problem
 from ptxmma.generator.spec_rules.rule_context import RuleContext, listed
 from ptxmma.matrices.shared.box_rules import NAMES, POSITIVE
 from ptxmma.model import TensorMaps, formula
@@ -18,14 +18,8 @@ def problems(context: RuleContext) -> Iterator[Problem]:
         if memory is not None:
             yield Problem(context.at("shared_memory"), "a spec with shared memory needs a document of the kind tensor_maps: TMA's boxes")
         return
-    modes = [mode.name for mode in maps.modes]
-    for index, mode in enumerate(maps.modes):
-        yield from context.known("mode", [mode.like] if mode.like else [], modes, "tensor_maps", "modes", index, "like")
-    for index, note in enumerate(maps.notes):
-        yield from context.known("mode", note.modes, modes, "tensor_maps", "notes", index, "modes")
     for index, rule in enumerate(maps.rules):
         place = ("tensor_maps", "rules", index)
-        yield from context.known("mode", rule.modes, modes, *place, "modes")
         known = NAMES[""] + NAMES[rule.each] if rule.each else NAMES[""]
         for part in ("when", "need"):
             if text := getattr(rule, part):
@@ -49,25 +43,17 @@ def problems(context: RuleContext) -> Iterator[Problem]:
                 f"swizzle {swizzle.name} has a formula of its own, and so needs bytes and cuda",
             )
     yield from _values(context, maps)
-    types, widths = [each.name for each in maps.types], {each.name: each.bits for each in context.spec.types.elements}
+    widths = {each.name: each.bits for each in context.spec.types.elements}
     for index, each in enumerate(maps.types):
         at = ("tensor_maps", "types", index, "elements")
-        yield from context.known("element type", each.elements, context.elements, *at)
         for name in each.elements:
             if widths.get(name, each.bits) != each.bits:
                 yield Problem(context.at(*at), f"{name} has {widths[name]} bits, and {each.name} has elements of {each.bits}")
-    for index, element in enumerate(context.spec.types.elements):
-        if element.tma:
-            yield from context.known("data type of tensor maps", [element.tma], types, "types", "elements", index, "tma")
 
 
 def _values(context: RuleContext, maps: TensorMaps) -> Iterator[Problem]:
     """Numbers that mean two names of one enumeration of the driver, and names that are there twice."""
     for section in ("types", "interleaves", "swizzles", "fills"):
         for key in ("name", "value"):
-            seen: dict[str | int, int] = {}
-            for index, entry in enumerate(getattr(maps, section)):
-                first = seen.setdefault(getattr(entry, key), index)
-                if first != index:
-                    here, other = (context.at("tensor_maps", section, at, key) for at in (index, first))
-                    yield clash(f"the {key} {getattr(entry, key)} is there twice", here, other)
+            entries = ((getattr(entry, key), ("tensor_maps", section, index, key)) for index, entry in enumerate(getattr(maps, section)))
+            yield from context.twice(entries, f"the {key} {{}} is there twice")

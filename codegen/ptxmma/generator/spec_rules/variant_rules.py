@@ -104,8 +104,9 @@ def _templates(context: RuleContext) -> Iterator[Problem]:
             first = templates.setdefault(name, index)
             if (other := context.spec.instructions[first].family) != entry.family:
                 message = f"the stem {entry.stem!r} gives the families {other!r} and {entry.family!r} one template, {name!r}; change a stem"
-                problem = clash(message, context.at("instructions", index, "stem"), context.at("instructions", first, "stem"))
-                yield from context.once(problem.position, problem.message)
+                yield from context.once(
+                    *clash(message, context.at("instructions", index, "stem"), context.at("instructions", first, "stem"))
+                )
 
 
 def _requirements(context: RuleContext, variant: Variant, index: int, position: Position) -> Iterator[Problem]:
