@@ -8,44 +8,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
+from typing import get_args
 
 from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.operands.operand_form import OperandForm
 from ptxmma.catalog.products import resolution
-from ptxmma.catalog.roles.memory import Address, Descriptor, Destination, Location, SharedDescriptor, Source, Stride, TensorMap
-from ptxmma.catalog.roles.numbers import (
-    ByteMask,
-    CachePolicy,
-    ColumnMask,
-    Count,
-    CtaMask,
-    Immediate,
-    InstructionDescriptor,
-    LaneMask,
-    LaneSet,
-    Majorness,
-    Negation,
-    NumberList,
-    Predicate,
-    Reduction,
-    Register,
-    Sink,
-    SparsityDescriptor,
-    Vector,
-)
-from ptxmma.catalog.roles.registers import Accumulator, ByteId, Fragment, MetadataWord, ScaleData, Selector, ThreadId
-from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register, register_type, vector
-from ptxmma.catalog.roles.tensor_memory import (
-    LookupTable,
-    TensorAccumulator,
-    TensorAddress,
-    TensorCopy,
-    TensorMatrix,
-    TensorMetadata,
-    TensorScales,
-)
+from ptxmma.catalog.roles import memory, numbers, registers, tensor_memory  # noqa: F401  # their classes enter themselves
+from ptxmma.catalog.roles.role import ROLE_OF, Context, Known, Parameter, Role, register, register_type, vector
 from ptxmma.catalog.variants import Variant
 from ptxmma.model import Database, InstructionSet, Kind, RegisterLayout, Spec, formula, matches, operand_names
 from ptxmma.model.formula import FormulaError
@@ -58,50 +29,7 @@ __all__ = [
 _BRACKETED = re.compile(r"\[([^\],]+)[\],]")
 
 #: The role of each kind of operand.
-ROLES: dict[Kind, Role] = {
-    "fragment": Fragment(),
-    "accumulator": Accumulator(),
-    "descriptor": Descriptor(),
-    "address": Address(),
-    "stride": Stride(),
-    "predicate": Predicate(),
-    "metadata": MetadataWord(),
-    "selector": Selector(),
-    "immediate": Immediate(),
-    "majorness": Majorness(),
-    "negation": Negation(),
-    "scale-data": ScaleData(),
-    "byte-id": ByteId(),
-    "thread-id": ThreadId(),
-    "register": Register(),
-    "sink": Sink(),
-    "location": Location(),
-    "destination": Destination(),
-    "source": Source(),
-    "tensormap": TensorMap(),
-    "number-list": NumberList(),
-    "size": Count(),
-    "cache-policy": CachePolicy(),
-    "byte-mask": ByteMask(),
-    "lane-set": LaneSet(),
-    "shared-descriptor": SharedDescriptor(),
-    "tensor-address": TensorAddress(),
-    "columns": Count(),
-    "cta-mask": CtaMask(),
-    "tensor-matrix": TensorMatrix(),
-    "tensor-accumulator": TensorAccumulator(),
-    "tensor-metadata": TensorMetadata(),
-    "tensor-scales": TensorScales(),
-    "lookup-table": LookupTable(),
-    "instruction-descriptor": InstructionDescriptor(),
-    "lane-mask": LaneMask(),
-    "column-mask": ColumnMask(),
-    "reduction": Reduction(),
-    "indices": Vector(),
-    "vector": Vector(),
-    "sparsity-descriptor": SparsityDescriptor(),
-    "tensor-copy": TensorCopy(),
-}
+ROLES: dict[Kind, Role] = {kind: ROLE_OF[kind]() for kind in get_args(Kind)}
 
 
 def forms(database: Database, variant: Variant) -> tuple[OperandForm, ...]:

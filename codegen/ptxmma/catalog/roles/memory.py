@@ -13,7 +13,7 @@ from ptxmma.catalog.roles.role import Context, Known, Parameter, Role
 _LARGEST = (1 << 32) - 1
 
 
-class Descriptor(Role):
+class Descriptor(Role, kinds=("descriptor",)):
     """A 64-bit word that says where a matrix lies in shared memory, and how."""
 
     matrix = True
@@ -23,13 +23,13 @@ class Descriptor(Role):
     varies = True
 
 
-class SharedDescriptor(Role):
+class SharedDescriptor(Role, kinds=("shared-descriptor",)):
     """A 64-bit word that says where data lies in shared memory, and how, where the instruction does not name its type."""
 
     varies = True
 
 
-class Location(Role):
+class Location(Role, kinds=("location",)):
     """The address of one object, of as many bytes as its alignment: of a word that an instruction writes, or of an mbarrier."""
 
     needs = (("alignment", "the bytes to whose multiples it is aligned"),)
@@ -74,11 +74,11 @@ class Block(Location):
         return "shared_destination" if operand.writes else "shared_source"
 
 
-class Destination(Block):
+class Destination(Block, kinds=("destination",)):
     """The address to which data is copied."""
 
 
-class Source(Block):
+class Source(Block, kinds=("source",)):
     """The address from which data is copied."""
 
     def describe(self, context: Context) -> Known:
@@ -86,11 +86,11 @@ class Source(Block):
         return super().describe(context) | {"writes": False}
 
 
-class TensorMap(Source):
+class TensorMap(Source, kinds=("tensormap",)):
     """The generic address of a tensor map: coordinates follow it in its brackets."""
 
 
-class Address(Block):
+class Address(Block, kinds=("address",)):
     """The address of a row, one from each thread, or of a whole matrix."""
 
     layout_kind = "address"
@@ -112,7 +112,7 @@ class Address(Block):
         return known
 
 
-class Stride(Role):
+class Stride(Role, kinds=("stride",)):
     """The number of elements from the start of a row, or column, to the next one's."""
 
     describes = True

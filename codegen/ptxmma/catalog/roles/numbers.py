@@ -29,7 +29,7 @@ class Constant(Role):
         return (template_argument(operand, name),)
 
 
-class Immediate(Constant):
+class Immediate(Constant, kinds=("immediate",)):
     """A constant whose legal values the spec lists."""
 
     varies = True
@@ -49,7 +49,7 @@ class Immediate(Constant):
         return legal_values(context.entry, context.variant.facts)
 
 
-class Majorness(Immediate):
+class Majorness(Immediate, kinds=("majorness",)):
     """Along which dimension neighbours of a matrix in shared memory lie side by side; ``meanings`` has ``"K"`` and ``"MN"``."""
 
     describes = True
@@ -61,13 +61,13 @@ class Majorness(Immediate):
             yield "say meanings: what each legal immediate means, and neither values nor limit"
 
 
-class Negation(Immediate):
+class Negation(Immediate, kinds=("negation",)):
     """The factor of a matrix: -1 negates it."""
 
     describes = True
 
 
-class Predicate(Role):
+class Predicate(Role, kinds=("predicate",)):
     """A predicate register."""
 
     varies = True
@@ -87,7 +87,7 @@ class Predicate(Role):
         return (predicate,)
 
 
-class Count(Role):
+class Count(Role, kinds=("size", "columns")):
     """A number of something, such as bytes or columns."""
 
     varies = True
@@ -109,15 +109,15 @@ class Mask(Role):
         return range(1 << register_type(context.spec, context.carried()["register_types"][0]).bits)
 
 
-class CtaMask(Mask):
+class CtaMask(Mask, kinds=("cta-mask",)):
     """A set of thread blocks; bit ``i`` is the block whose ``%cluster_ctarank`` is ``i``."""
 
 
-class ByteMask(Mask):
+class ByteMask(Mask, kinds=("byte-mask",)):
     """A set of bytes; bit ``i`` is byte ``i`` of each block of bytes."""
 
 
-class LaneSet(Mask):
+class LaneSet(Mask, kinds=("lane-set",)):
     """A set of lanes of a warp; bit ``i`` is lane ``i``."""
 
     def immediates(self, context: Context) -> Sequence[int]:
@@ -126,15 +126,15 @@ class LaneSet(Mask):
         return range(-len(unsigned) // 2, len(unsigned))
 
 
-class CachePolicy(Role):
+class CachePolicy(Role, kinds=("cache-policy",)):
     """A 64-bit word, made by ``createpolicy``, that says how long a cache keeps the data."""
 
 
-class InstructionDescriptor(Role):
+class InstructionDescriptor(Role, kinds=("instruction-descriptor",)):
     """A 32-bit word with the shape, the types and the options of a product."""
 
 
-class LaneMask(Role):
+class LaneMask(Role, kinds=("lane-mask",)):
     """A bit for each lane of tensor memory, in a list of registers; the lanes of the bits that are set keep their values."""
 
     varies = True
@@ -156,13 +156,13 @@ class LaneMask(Role):
         return (Parameter(parameter=f"{const}{c_type} (&{name})[{operand.registers}]", values=values, text="{{{}}}"),)
 
 
-class ColumnMask(Role):
+class ColumnMask(Role, kinds=("column-mask",)):
     """A 64-bit word that says which columns of a matrix count as zero."""
 
     varies = True
 
 
-class Register(Role):
+class Register(Role, kinds=("register",)):
     """A register of each thread that is read or written."""
 
     varies = True
@@ -174,7 +174,7 @@ class Register(Role):
         return (Parameter(parameter=f"{c_type}& {name}", values=(f'"={operand.constraint}"({name})',)),)
 
 
-class Reduction(Register):
+class Reduction(Register, kinds=("reduction",)):
     """A register of each thread with one value for all of its columns."""
 
     typed = True
@@ -185,7 +185,7 @@ class Reduction(Register):
         return context.carried(str(context.variant.facts[context.entry.type]))
 
 
-class Sink(Role):
+class Sink(Role, kinds=("sink",)):
     """The place of a result that is dropped: ``_``."""
 
     carried = False
@@ -204,7 +204,7 @@ class Sink(Role):
         return (Parameter(text=operand.name),)
 
 
-class Vector(LaneMask):
+class Vector(LaneMask, kinds=("indices", "vector")):
     """A list of registers of each thread: elements side by side from the low bits up, or their indices."""
 
     varies = False
@@ -214,7 +214,7 @@ class Vector(LaneMask):
         return super().describe(context) | {"braced": True}
 
 
-class NumberList(Vector):
+class NumberList(Vector, kinds=("number-list",)):
     """A list of numbers, each in a register or a constant: coordinates, offsets, sizes."""
 
     varies = True
@@ -225,5 +225,5 @@ class NumberList(Vector):
         return range(-1 << bits - 1, 1 << bits) if context.entry.immediate else None
 
 
-class SparsityDescriptor(Role):
+class SparsityDescriptor(Role, kinds=("sparsity-descriptor",)):
     """A 32-bit word that says which elements are kept, and their type."""

@@ -15,7 +15,7 @@ from ptxmma.catalog.roles.numbers import Constant
 from ptxmma.catalog.roles.role import Context, Known, Parameter, Role, register_type, template_argument, vector
 
 
-class Fragment(Role):
+class Fragment(Role, kinds=("fragment",)):
     """A multiplicand, or any other matrix in registers."""
 
     matrix = True
@@ -53,14 +53,14 @@ class Fragment(Role):
         return (Parameter(declared, values=values, array=f'"{prefix}{operand.constraint}", {name}', text="{{{}}}"),)
 
 
-class Accumulator(Fragment):
+class Accumulator(Fragment, kinds=("accumulator",)):
     """The matrix that products are added to, or the result."""
 
     multiplied = False
     varies = False
 
 
-class MetadataWord(Role):
+class MetadataWord(Role, kinds=("metadata",)):
     """A register with the indices of the kept elements."""
 
     layout_kind = "metadata"
@@ -80,7 +80,7 @@ class MetadataWord(Role):
         return super().describe(context) | context.layout() | fields | {"contributors": spec.register_layouts[context.plan().entry].text}
 
 
-class Selector(Constant):
+class Selector(Constant, kinds=("selector",)):
     """The number of the threads of each quad that give the metadata; the layout of the metadata says how many choices there are."""
 
     describes = True
@@ -92,7 +92,7 @@ class Selector(Constant):
         return tuple(range(context.neighbour(self.beside).plan().axes["selector"]))
 
 
-class ScaleData(Role):
+class ScaleData(Role, kinds=("scale-data",)):
     """A register with scale factors."""
 
     layout_kind = "scale"
@@ -106,7 +106,7 @@ class ScaleData(Role):
         return super().describe(context) | context.element(context.entry.type) | context.layout()
 
 
-class ByteId(Role):
+class ByteId(Role, kinds=("byte-id",)):
     """The number of the bytes of the register that hold the scale factors."""
 
     axis: ClassVar[str] = "byte_id"
@@ -125,7 +125,7 @@ class ByteId(Role):
         return (template_argument(operand, name), *super().parameters(operand, name, c_type))
 
 
-class ThreadId(ByteId):
+class ThreadId(ByteId, kinds=("thread-id",)):
     """The number of the threads of each quad that hold the scale factors."""
 
     axis = "thread_id"

@@ -13,7 +13,7 @@ from ptxmma.catalog import layouts
 from ptxmma.catalog.layouts import Plan
 from ptxmma.catalog.operands.operand import Operand
 from ptxmma.catalog.variants import Variant
-from ptxmma.model import Database, Facts, OperandKind, RegisterType, Spec, matches
+from ptxmma.model import Database, Facts, Kind, OperandKind, RegisterType, Spec, matches
 
 #: Fields of an :class:`Operand`.
 Known = dict[str, Any]
@@ -118,8 +118,12 @@ class Parameter(NamedTuple):
     epilogue: str = ""
 
 
+#: The class of each kind of operand, entered where it is defined.
+ROLE_OF: dict[Kind, type[Role]] = {}
+
+
 class Role:
-    """A kind of operand.
+    """A kind of operand: ``class Fragment(Role, kinds=("fragment",))``.
 
     Attributes:
         matrix: true if it is a matrix, or describes one in memory.
@@ -156,6 +160,11 @@ class Role:
     carried: ClassVar[bool] = True
     several_widths: ClassVar[bool] = False
     operand_type: ClassVar[type[Operand]] = Operand
+
+    def __init_subclass__(cls, kinds: Sequence[Kind] = ()) -> None:
+        """Enter a class for the kinds of operands whose role it is; none for what several roles share."""
+        super().__init_subclass__()
+        ROLE_OF.update(dict.fromkeys(kinds, cls))
 
     def lacks(self, entry: OperandKind) -> Iterator[str]:
         """The fields that an entry of this kind in the spec lacks, each as an instruction to its author."""

@@ -11,7 +11,7 @@ from ptxmma.catalog.products.resolution import Product
 from ptxmma.catalog.roles.role import Context, Known, Role
 
 
-class TensorAddress(Role):
+class TensorAddress(Role, kinds=("tensor-address",)):
     """A 32-bit address in tensor memory: the lane in the upper half, the column in the lower."""
 
     def describe(self, context: Context) -> Known:
@@ -51,14 +51,14 @@ class Placed(TensorAddress):
         return {}
 
 
-class TensorCopy(Placed):
+class TensorCopy(Placed, kinds=("tensor-copy",)):
     """The address of a copy of shared memory."""
 
     chosen = False
     describes = False
 
 
-class TensorMatrix(Placed):
+class TensorMatrix(Placed, kinds=("tensor-matrix",)):
     """The address of a matrix in tensor memory."""
 
     alone = True
@@ -69,7 +69,7 @@ class TensorMatrix(Placed):
         return context.element(f"{context.entry.of}type")
 
 
-class TensorAccumulator(TensorMatrix):
+class TensorAccumulator(TensorMatrix, kinds=("tensor-accumulator",)):
     """The address of the matrix in tensor memory that products are added to."""
 
     varies = False
@@ -79,13 +79,13 @@ class TensorAccumulator(TensorMatrix):
         return super().describe(context) | {"writes": True}
 
 
-class TensorMetadata(Placed):
+class TensorMetadata(Placed, kinds=("tensor-metadata",)):
     """The address of the metadata of a sparse matrix."""
 
     alone = True
 
 
-class TensorScales(Placed):
+class TensorScales(Placed, kinds=("tensor-scales",)):
     """The address of the scale factors of a matrix."""
 
     alone = True
@@ -95,7 +95,7 @@ class TensorScales(Placed):
         return context.element("stype")
 
 
-class LookupTable(TensorAddress):
+class LookupTable(TensorAddress, kinds=("lookup-table",)):
     """The address of the table with the values of a matrix that is stored as indices."""
 
     describes = True

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from ptxmma.catalog.instructions import Instruction
-from ptxmma.matrices.operations.compress import Compress, Decompress
-from ptxmma.matrices.operations.effect import Allocate, Compute, Copy, CopyBox, Prefetch, Shift, Synchronise, TensorCopy, Write
-from ptxmma.matrices.operations.multiply import Multiply, TensorMultiply
-from ptxmma.matrices.operations.operation import Operation
-from ptxmma.matrices.operations.transfer import Load, Store, TensorCompress, TensorLoad, TensorReduce, TensorStore, Transpose
+from ptxmma.matrices.operations import compress, effect, multiply, transfer  # noqa: F401  # their classes enter themselves
+from ptxmma.matrices.operations.operation import OPERATION_OF, Operation
+from ptxmma.model.instruction import Verb
 
 __all__ = ["OPERATIONS", "Operation", "operation"]
 
 #: The operations by the name that the spec has for each.
-OPERATIONS: dict[str, Operation] = {
-    "multiply": Multiply(),
-    "load": Load(),
-    "store": Store(),
-    "transpose": Transpose(),
-    "copy": Copy(),
-    "copy-box": CopyBox(),
-    "write": Write(),
-    "prefetch": Prefetch(),
-    "compute": Compute(),
-    "allocate": Allocate(),
-    "shift": Shift(),
-    "tensor-copy": TensorCopy(),
-    "tensor-multiply": TensorMultiply(),
-    "tensor-load": TensorLoad(),
-    "tensor-reduce": TensorReduce(),
-    "tensor-compress": TensorCompress(),
-    "tensor-store": TensorStore(),
-    "compress": Compress(),
-    "decompress": Decompress(),
-    "synchronise": Synchronise(),
-}
+OPERATIONS: dict[str, Operation] = {name: OPERATION_OF[name]() for name in get_args(Verb)}
 
 
 def operation(instruction: Instruction) -> Operation:

@@ -7,7 +7,7 @@ from ptxmma.matrices.operations.operation import Operation
 from ptxmma.matrices.places import operand_of
 
 
-class Compress(Operation):
+class Compress(Operation, name="compress"):
     """Keeps some elements of a vector, and says which."""
 
     verb = "compresses a vector"
@@ -27,7 +27,7 @@ class Compress(Operation):
         )
 
 
-class Decompress(Operation):
+class Decompress(Operation, name="decompress"):
     """Writes the elements of a vector to the places that indices name, and zeros elsewhere."""
 
     verb = "decompresses a vector"

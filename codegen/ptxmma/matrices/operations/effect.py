@@ -29,7 +29,7 @@ class Effect(Operation):
         return Missing(f"{instruction.canonical} neither loads, stores nor multiplies matrices: it {self.verb}")
 
 
-class Synchronise(Effect):
+class Synchronise(Effect, name="synchronise"):
     """Orders other instructions, or waits for them."""
 
     verb = "orders other instructions"
@@ -39,19 +39,19 @@ class Synchronise(Effect):
         return f"{super().statement(instruction)}; no matrix changes"
 
 
-class Compute(Effect):
+class Compute(Effect, name="compute"):
     """Computes a number, such as an address, or elects a thread."""
 
     verb = "gives each thread a value"
 
 
-class Allocate(Effect):
+class Allocate(Effect, name="allocate"):
     """Allocates or frees tensor memory or registers, or gives up the right to."""
 
     verb = "changes what is allocated"
 
 
-class Copy(Effect):
+class Copy(Effect, name="copy"):
     """Copies bytes from one place in memory to another."""
 
     verb = "copies bytes"
@@ -63,27 +63,27 @@ class Copy(Effect):
         return f"memory[{destination} + i] = memory[{source} + i] for each byte i"
 
 
-class CopyBox(Effect):
+class CopyBox(Effect, name="copy-box"):
     """Copies a box of a tensor, or combines one with it."""
 
     verb = "copies a box of a tensor"
     needs = (("tensormap", "read"),)
 
 
-class Write(Effect):
+class Write(Effect, name="write"):
     """Writes values to memory, or combines them with those that are there."""
 
     verb = "writes values to memory"
     needs = (("destination", "read"),)
 
 
-class Prefetch(Effect):
+class Prefetch(Effect, name="prefetch"):
     """Fetches memory into a cache."""
 
     verb = "fetches memory into a cache"
 
 
-class TensorCopy(Effect):
+class TensorCopy(Effect, name="tensor-copy"):
     """Copies shared memory into tensor memory."""
 
     verb = "copies shared memory into tensor memory"
@@ -101,7 +101,7 @@ class TensorCopy(Effect):
         return {name: {"shared_descriptor": "rows"}.get(kind, kind) for name, kind in super().arguments(instruction).items()}
 
 
-class Shift(Effect):
+class Shift(Effect, name="shift"):
     """Moves rows of tensor memory."""
 
     verb = "shifts rows of tensor memory"

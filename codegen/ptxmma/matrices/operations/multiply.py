@@ -26,7 +26,7 @@ from ptxmma.model import InstructionSet
 _SIGNS = {"": "*", "and": "&", "xor": "^"}
 
 
-class Multiply(Operation):
+class Multiply(Operation, name="multiply"):
     """Multiplies matrices in registers or shared memory, and adds another in registers."""
 
     verb = "multiplies"
@@ -93,7 +93,7 @@ class Multiply(Operation):
         return Trace(row, col, d, c, terms(instruction, inputs, row, col), apart)
 
 
-class TensorMultiply(Multiply):
+class TensorMultiply(Multiply, name="tensor-multiply"):
     """Multiplies matrices of a shape that only its instruction descriptor says, and adds the product to tensor memory."""
 
     verb = "multiplies into tensor memory"

@@ -12,10 +12,14 @@ from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
 from ptxmma.matrices.product_operands import Multiplicand
 from ptxmma.model import InstructionSet
+from ptxmma.model.instruction import Verb
+
+#: The class of each operation, entered where it is defined.
+OPERATION_OF: dict[str, type[Operation]] = {}
 
 
 class Operation:
-    """The effect of an instruction on its operands.
+    """The effect of an instruction on its operands: ``class Load(Operation, name="load")``.
 
     Attributes:
         verb: its effect in words: ``"loads"``.
@@ -26,6 +30,12 @@ class Operation:
     verb: ClassVar[str]
     needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, name: Verb | None = None) -> None:
+        """Enter a class for the operation of a name; None for what several operations share."""
+        super().__init_subclass__()
+        if name is not None:
+            OPERATION_OF[name] = cls
 
     def lacks(self, entry: InstructionSet) -> Iterator[str]:
         """Yield what an entry of the spec needs for this operation and does not have, each as a sentence for its author.

@@ -20,7 +20,7 @@ from ptxmma.matrices.places import (
 )
 
 
-class Load(Operation):
+class Load(Operation, name="load"):
     """Loads matrices."""
 
     verb = "loads"
@@ -47,7 +47,7 @@ class Load(Operation):
         return Moves(target.name, at, tuple(Move(source, address, place, target.name) for place in places))
 
 
-class Store(Operation):
+class Store(Operation, name="store"):
     """Stores matrices."""
 
     verb = "stores"
@@ -73,7 +73,7 @@ class Store(Operation):
         return Moves(source.name, at, (Move(place, source.name, target, operand_of(instruction, "address").name),))
 
 
-class Transpose(Operation):
+class Transpose(Operation, name="transpose"):
     """Transposes a matrix."""
 
     verb = "transposes"
@@ -144,7 +144,7 @@ class TensorTransfer(Operation):
         return Moves(fragment.name, at, (Move(place, fragment.name, cell, address.name),))
 
 
-class TensorLoad(TensorTransfer):
+class TensorLoad(TensorTransfer, name="tensor-load"):
     """Loads from tensor memory."""
 
     access = "write"
@@ -152,7 +152,7 @@ class TensorLoad(TensorTransfer):
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("fragment", "write"), ("tensor-address", "read"))
 
 
-class TensorReduce(TensorLoad):
+class TensorReduce(TensorLoad, name="tensor-reduce"):
     """Loads from tensor memory, and the minimum or maximum of the columns of each thread."""
 
     verb = "loads from tensor memory with a reduction"
@@ -164,7 +164,7 @@ class TensorReduce(TensorLoad):
         return f"{super().statement(instruction)}; {result.name} = the minimum or maximum {fragment.name} of the thread"
 
 
-class TensorCompress(Operation):
+class TensorCompress(Operation, name="tensor-compress"):
     """Loads two of each four columns of tensor memory, and says which."""
 
     verb = "compresses tensor memory"
@@ -184,7 +184,7 @@ class TensorCompress(Operation):
         )
 
 
-class TensorStore(TensorTransfer):
+class TensorStore(TensorTransfer, name="tensor-store"):
     """Stores to tensor memory."""
 
     access = "read"
