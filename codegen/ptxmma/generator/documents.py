@@ -6,47 +6,12 @@ Documents of one kind are joined across files.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from msgspec import Meta
 
-from ptxmma.model import (
-    BlockFormat,
-    BlockScaling,
-    Choice,
-    ColumnMask,
-    Dequantisation,
-    DescriptorFormat,
-    Entry,
-    Erratum,
-    Gpu,
-    Granularity,
-    Ignored,
-    InstructionSet,
-    IsaVersion,
-    Message,
-    Part,
-    Preference,
-    Protocol,
-    Question,
-    RegisterLayout,
-    ScaleSteps,
-    Section,
-    SharedCapacity,
-    SharedMemory,
-    Space,
-    Spec,
-    Target,
-    TensorLayout,
-    TensorMaps,
-    TensorProducts,
-    Throughput,
-    Topic,
-    Types,
-    UnknownPlace,
-    Word,
-)
+from ptxmma.model import Entry, InstructionSet, SharedMemory, Space, Spec, TensorLayout, TensorMaps, TensorProducts, Types, UnknownPlace
 from ptxmma.model.fields import SOME, Identifier, Name, Positive, Text, VersionText, like
 
 
@@ -73,95 +38,18 @@ class TensorLayouts(Entry, frozen=True, kw_only=True):
     unknown: tuple[UnknownPlace, ...] = ()
 
 
-class Targets(Entry, frozen=True, kw_only=True):
-    """Target architectures."""
-
-    targets: Annotated[tuple[Target, ...], SOME]
-    gpus: tuple[Gpu, ...] = ()
-    older: tuple[Text, ...] = ()
-    capacities: tuple[SharedCapacity, ...] = ()
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Spec)}
+#: Lists of the spec that a document may have, has, and has with an entry at least.
+_MAY, _HAS, _HAS_SOME = "may", "has", "has some"
 
 
-class IsaVersions(Entry, frozen=True, kw_only=True):
-    """PTX ISA versions."""
-
-    isa_versions: Annotated[tuple[IsaVersion, ...], SOME]
-
-
-class RegisterLayouts(Entry, frozen=True, kw_only=True):
-    """Layouts of data in registers."""
-
-    register_layouts: tuple[RegisterLayout, ...]
-
-
-class Sparsity(Entry, frozen=True, kw_only=True):
-    """Structured sparsity."""
-
-    granularities: tuple[Granularity, ...] = ()
-    choices: tuple[Choice, ...] = ()
-
-
-class Scaling(Entry, frozen=True, kw_only=True):
-    """Block scaling."""
-
-    block_scaling: tuple[BlockScaling, ...]
-    block_formats: tuple[BlockFormat, ...]
-
-
-class Dequantisations(Entry, frozen=True, kw_only=True):
-    """Conversions of narrow codes to numbers."""
-
-    dequantisations: tuple[Dequantisation, ...] = ()
-    scale_steps: tuple[ScaleSteps, ...] = ()
-
-
-class Descriptors(Entry, frozen=True, kw_only=True):
-    """Formats of descriptors: the meanings of their bits."""
-
-    descriptors: Annotated[tuple[DescriptorFormat, ...], SOME]
-    column_masks: tuple[ColumnMask, ...] = ()
-
-
-class Errata(Entry, frozen=True, kw_only=True):
-    """Contradictions of the manual: with itself, with an assembler or with a chip."""
-
-    ignored: tuple[Ignored, ...] = ()
-    errata: tuple[Erratum, ...]
-
-
-class Sections(Entry, frozen=True, kw_only=True):
-    """Sections of the manual."""
-
-    sections: Annotated[tuple[Section, ...], SOME]
-
-
-class Words(Entry, frozen=True, kw_only=True):
-    """People's words for instructions."""
-
-    words: tuple[Word, ...] = ()
-    preferences: tuple[Preference, ...] = ()
-    topics: tuple[Topic, ...] = ()
-    operand_names: tuple[Part, ...] = ()
-    axis_names: tuple[Part, ...] = ()
-    questions: tuple[Question, ...] = ()
-
-
-class Messages(Entry, frozen=True, kw_only=True):
-    """Messages of assemblers."""
-
-    messages: Annotated[tuple[Message, ...], SOME]
-
-
-class Protocols(Entry, frozen=True, kw_only=True):
-    """The order of asynchronous instructions."""
-
-    protocols: Annotated[tuple[Protocol, ...], SOME]
-
-
-class Peaks(Entry, frozen=True, kw_only=True):
-    """Published peaks of tensor cores."""
-
-    throughput: tuple[Throughput, ...]
+def _lists(about: str, **fields: str) -> type[Entry]:
+    """A document with lists of the spec, which are those of all such documents joined."""
+    types = {name: Annotated[_TYPES[name], SOME] if how == _HAS_SOME else _TYPES[name] for name, how in fields.items()}
+    members = [(name, types[name], () if how == _MAY else msgspec.NODEFAULT) for name, how in fields.items()]
+    struct = msgspec.defstruct("Lists", members, bases=(Entry,), frozen=True, kw_only=True)
+    struct.__doc__ = about
+    return cast("type[Entry]", struct)
 
 
 _Digest = Annotated[str, like(r"^[0-9a-f]{64}$", "a SHA-256 digest")]
@@ -189,27 +77,30 @@ class Assemblers(Entry, frozen=True, kw_only=True):
 #: The struct of each kind of document.
 KINDS: dict[str, type[Entry]] = {
     "assemblers": Assemblers,
-    "block_scaling": Scaling,
-    "dequantisation": Dequantisations,
-    "descriptors": Descriptors,
-    "errata": Errata,
-    "register_layouts": RegisterLayouts,
+    "block_scaling": _lists("Block scaling.", block_scaling=_HAS, block_formats=_HAS),
+    "dequantisation": _lists("Conversions of narrow codes to numbers.", dequantisations=_MAY, scale_steps=_MAY),
+    "descriptors": _lists("Formats of descriptors: the meanings of their bits.", descriptors=_HAS_SOME, column_masks=_MAY),
+    "errata": _lists("Contradictions of the manual: with itself, with an assembler or with a chip.", ignored=_MAY, errata=_HAS),
+    "register_layouts": _lists("Layouts of data in registers.", register_layouts=_HAS),
     "instruction": InstructionSet,
-    "isa_versions": IsaVersions,
-    "messages": Messages,
-    "protocol": Protocols,
-    "sections": Sections,
+    "isa_versions": _lists("PTX ISA versions.", isa_versions=_HAS_SOME),
+    "messages": _lists("Messages of assemblers.", messages=_HAS_SOME),
+    "protocol": _lists("The order of asynchronous instructions.", protocols=_HAS_SOME),
+    "sections": _lists("Sections of the manual.", sections=_HAS_SOME),
     "shared_memory": SharedMemory,
     "spaces": Spaces,
-    "sparsity": Sparsity,
+    "sparsity": _lists("Structured sparsity.", granularities=_MAY, choices=_MAY),
     "spec": Version,
-    "targets": Targets,
+    "targets": _lists("Target architectures.", targets=_HAS_SOME, gpus=_MAY, older=_MAY, capacities=_MAY),
     "tensor_layouts": TensorLayouts,
     "tensor_maps": TensorMaps,
     "tensor_products": TensorProducts,
-    "throughput": Peaks,
+    "throughput": _lists("Published peaks of tensor cores.", throughput=_HAS),
     "types": Types,
-    "words": Words,
+    "words": _lists(
+        "People's words for instructions.",
+        **dict.fromkeys(("words", "preferences", "topics", "operand_names", "axis_names", "questions"), _MAY),
+    ),
 }
 
 

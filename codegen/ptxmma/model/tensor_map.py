@@ -39,7 +39,7 @@ class TensorMapMode(Entry, frozen=True, kw_only=True):
     name: Token  # "tiled", "im2col::w"
     names: tuple[Token, ...] = ()  # other names, as PTX has them: "tile::scatter4"
     title: Text
-    like: ModeName = ""  # the mode whose rules hold, too
+    like: Annotated[str, names("mode")] = ""  # the mode whose rules hold, too
     corners: Natural = 0  # most dimensions of pixels in which a bounding box has corners: of W, H, D; 0: copies have boxes, not pixels
     pixels: Natural = 0  # pixels of every copy; 0: as many as the tensor map says
     halo_every: Natural = 0  # pixels after each of which the halo follows; 0: after all of them
