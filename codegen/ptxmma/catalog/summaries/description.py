@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -23,6 +23,7 @@ from ptxmma.model import Erratum, Layout, Observation, Requirement, Semantics, S
 
 #: Fields of the spec's entries that select instructions; the description of one instruction leaves them out.
 _SETTLED = {"when", "family"}
+_Facts = TypeVar("_Facts")
 
 
 if TYPE_CHECKING:  # mypy makes no types of values
@@ -259,18 +260,17 @@ def describe(instruction: Instruction) -> Description:
     }
 
 
+def _taken(kind: type[_Facts], source: object, **others: Any) -> _Facts:
+    """Facts that are attributes of a source, by their names; the others are given.  JSON has lists, where sources have tuples."""
+    facts = {name: others[name] if name in others else getattr(source, name) for name in kind.__annotations__}
+    return cast("_Facts", {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()})
+
+
 def _hints(instruction: Instruction) -> list[HintFacts]:
     """The hints that it takes, each with its values and what they mean, and the value of this spelling."""
+    spelled = instruction.hints
     return [
-        {
-            "name": hint.name,
-            "title": hint.title,
-            "value": instruction.hints.get(hint.name, ""),
-            "default": hint.default,
-            "values": values,
-            "requirements": _plain(hint.requires),
-            "source": hint.source,
-        }
+        _taken(HintFacts, hint, value=spelled.get(hint.name, ""), values=values, requirements=_plain(hint.requires))
         for hint, values in instruction.possible_hints()
     ]
 
@@ -305,32 +305,9 @@ def _registers(form: OperandForm) -> dict[str, int]:
 
 
 def _operand(operand: Operand) -> OperandFacts:
-    return {
-        "name": operand.name,
-        "kind": operand.kind,
-        "title": operand.title,
-        "access": operand.access,
-        "type": operand.element_type,
-        "bits": operand.bits,
-        "shift": operand.shift,
-        "rows": operand.plane[0],
-        "cols": operand.plane[1],
-        "computations": operand.computations,
-        "elements": operand.elements,
-        "registers": operand.registers,
-        "register_types": list(operand.register_types),
-        "c_type": operand.c_type,
-        "constraint": operand.constraint,
-        "immediates": _immediates(operand.immediates),
-        "takes_register": operand.takes_register,
-        "default": operand.default,
-        "alignment": operand.alignment,
-        "row_bytes": operand.row_bytes,
-        "unit": operand.unit,
-        "uniform": operand.uniform,
-        "layout": operand.layout.name if operand.layout else None,
-        "source": operand.source,
-    }
+    rows, cols = operand.plane
+    layout, immediates = operand.layout.name if operand.layout else None, _immediates(operand.immediates)
+    return _taken(OperandFacts, operand, type=operand.element_type, rows=rows, cols=cols, layout=layout, immediates=immediates)
 
 
 def _immediates(legal: Sequence[int] | None) -> list[int] | dict[str, int] | None:
@@ -373,19 +350,9 @@ def _text(notation: Callable[[], Any]) -> Any:
 
 def _evidence(instruction: Instruction) -> EvidenceFacts:
     proof = instruction.evidence
-    return {
-        "assembled": {release: list(targets) for release, targets in proof.assembled.items()},
-        "executed": [
-            {"chip": ran.chip, "launches": ran.launches, "wrong": ran.wrong, "machine": list(ran.machine), "how": ran.how}
-            for ran in proof.executed
-        ],
-        "peers": list(proof.peers),
-        "differing": list(proof.differing),
-        "atoms": list(proof.atoms),
-        "intrinsics": list(proof.intrinsics),
-        "stale": list(proof.stale),
-        "layouts": _compared_layouts(instruction),
-    }
+    assembled = {release: list(targets) for release, targets in proof.assembled.items()}
+    executed = [_taken(ExecutedFacts, ran) for ran in proof.executed]
+    return _taken(EvidenceFacts, proof, assembled=assembled, executed=executed, layouts=_compared_layouts(instruction))
 
 
 def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
@@ -399,17 +366,8 @@ def _placed(instruction: Instruction) -> list[tuple[TensorPlaces, list[str]]]:
 
 def _tensor_layout(placed: TensorPlaces, operands: list[str]) -> TensorLayoutFacts:
     """A layout in tensor memory: the formulas of both directions."""
-    layout = placed.layout
-    return {
-        "name": layout.name,
-        "title": layout.title,
-        "operands": operands,
-        "axes": placed.sizes,
-        "selections": {name: list(values) for name, values in placed.selections.items()},
-        "at": layout.at,
-        "back": layout.back,
-        "source": layout.source,
-    }
+    selections = {name: list(values) for name, values in placed.selections.items()}
+    return _taken(TensorLayoutFacts, placed.layout, operands=operands, axes=placed.sizes, selections=selections)
 
 
 def _compared_layouts(instruction: Instruction) -> list[ComparedLayout]:
@@ -419,20 +377,7 @@ def _compared_layouts(instruction: Instruction) -> list[ComparedLayout]:
     for operand in () if instruction.evidence.peers else _operands(instruction):
         if operand.layout is not None and summary.of_layout(operand.layout.name) != LayoutEvidence():
             users.setdefault(operand.layout.name, ([], "registers"))[0].append(operand.name)
-    compared: list[ComparedLayout] = []
-    for name, (operands, space) in users.items():
-        proof = summary.of_layout(name)
-        compared.append(
-            {
-                "name": name,
-                "operands": operands,
-                "space": space,
-                "agreeing": proof.agreeing,
-                "differing": list(proof.differing),
-                "stale": list(proof.stale),
-            }
-        )
-    return compared
+    return [_taken(ComparedLayout, summary.of_layout(name), name=name, operands=each, space=space) for name, (each, space) in users.items()]
 
 
 def _descriptor(instruction: Instruction) -> DescriptorFacts | None:
@@ -447,13 +392,8 @@ def _descriptor(instruction: Instruction) -> DescriptorFacts | None:
 def _cplusplus(instruction: Instruction) -> CplusplusFacts:
     shown = cplusplus.shown(instruction)
     family, product = family_of(instruction), product_family.type_of_product(instruction)
-    return {
-        "header": shown.header,
-        "functions": list(shown.functions),
-        "front": product or shown.front,
-        "statements": list(shown.statements),
-        "front_header": f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else "",
-    }
+    front_header = f"ptxmma/{family.calls_header(instruction)}" if family and product else shown.header if shown.front else ""
+    return _taken(CplusplusFacts, shown, front=product or shown.front, front_header=front_header)
 
 
 def _metadata(instruction: Instruction) -> MetadataFacts | None:
@@ -462,10 +402,4 @@ def _metadata(instruction: Instruction) -> MetadataFacts | None:
         metadata = instruction.metadata
     except Missing:
         return None
-    return {
-        "pattern": metadata.granularity.name,
-        "selectors": metadata.selectors,
-        "width": metadata.width,
-        "legal": list(metadata.legal),
-        "contributors": metadata.contributors,
-    }
+    return _taken(MetadataFacts, metadata, pattern=metadata.granularity.name)
