@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ptxmma_proof.peers import headers
 from ptxmma_proof.peers.forms import Form, Ours
+from ptxmma_proof.peers.sources import MissingPeerError
 
 #: The generated headers below cccl's checkout; each comment states what the function below it needs.
 HEADERS = Path("libcudacxx/include/cuda/__ptx/instructions/generated")
@@ -25,7 +26,7 @@ def read(checkout: Path) -> dict[Path, str]:
     """
     paths = sorted((checkout / HEADERS).glob("*.h"))
     if not paths:
-        raise FileNotFoundError(f"{checkout / HEADERS}: no headers; give a checkout of cccl")
+        raise MissingPeerError(f"{checkout / HEADERS}: no headers; give a checkout of cccl")
     return {path: path.read_text(encoding="utf-8") for path in paths}
 
 

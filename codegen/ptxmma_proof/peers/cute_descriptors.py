@@ -100,7 +100,7 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
     """Compare the formats of a catalog with CuTe's.
 
     Raises:
-        FileNotFoundError: the compiler is not installed.
+        MissingPeerError: the compiler is not installed.
         CompilerError: it refuses the headers.
     """
     codecs = [codec for codec in _codecs(catalog) if codec.format.name in _UNIONS]

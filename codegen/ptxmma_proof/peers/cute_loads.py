@@ -39,7 +39,7 @@ def read(cutlass: Source, nvcc: str = "nvcc") -> Iterator[Load]:
     The registers of a statement are CuTe's by their numbers; its immediate is the columns between two accesses.
 
     Raises:
-        FileNotFoundError: the compiler is not installed.
+        MissingPeerError: the compiler is not installed.
         CompilerError: it refuses the headers.
     """
     operations = {

@@ -60,7 +60,7 @@ def read(cutlass: Source, nvcc: str = "nvcc") -> list[Case]:
     """Compile and run the program.
 
     Raises:
-        FileNotFoundError: the compiler is not installed.
+        MissingPeerError: the compiler is not installed.
         CompilerError: it refuses the headers.
     """
     asked = list(_asked())

@@ -23,7 +23,7 @@ from ptxmma_proof.peers import (
 from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.descriptor_words import Words
 from ptxmma_proof.peers.findings import Findings
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 
 
 def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "nvcc") -> Findings:
@@ -36,11 +36,8 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "n
     cutlass, triton, jax = headers.find(given), triton_compiler.find(), mosaic.find()
     dsl = sources.checkout(given, "CUTLASS")._replace(name=dsl_descriptors.NAME)
     newer = sources.checkout(given, "CUTLASS-4.8")._replace(name=sm107_descriptors.NAME)
-    try:
-        answers = cute_descriptors.compare(catalog, cutlass, nvcc)
-        answers += [*dsl_descriptors.compare(catalog, dsl.folder), *sm107_descriptors.compare(catalog, newer.folder)]
-    except FileNotFoundError as error:
-        raise MissingPeerError(str(error)) from None
+    answers = cute_descriptors.compare(catalog, cutlass, nvcc)
+    answers += [*dsl_descriptors.compare(catalog, dsl.folder), *sm107_descriptors.compare(catalog, newer.folder)]
     answers += [*triton_descriptors.compare(catalog), *mosaic_descriptors.compare(catalog)]
     tools = (cutlass.tool(date), probe.tool(nvcc, date), dsl.tool(date), newer.tool(date), triton.tool(date), jax.tool(date))
     return findings(catalog, answers)._replace(tools=tools)

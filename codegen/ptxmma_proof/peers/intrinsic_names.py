@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions import Catalog
 from ptxmma_proof.peers import cuda_rust_forms, sources
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.forms import Ours, statements
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 
 _NAME = "cuda-rust"
 _IMMEDIATE = re.compile(r"ImmArg<arg(\d+)>")
@@ -28,13 +28,11 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str) -> Findings:
     """Read the names in the checkout of cuda-rust.
 
     Raises:
-        MissingPeerError: it is not there, or lacks the records.
+        MissingPeerError: it is not there.
+        OSError: it lacks the records.
     """
     checkout = sources.checkout(given, _NAME)
-    try:
-        records = json.loads((checkout.folder / cuda_rust_forms.IMPORTED).read_text(encoding="utf-8"))["intrinsics"]
-    except OSError as error:
-        raise MissingPeerError(str(error)) from None
+    records = json.loads((checkout.folder / cuda_rust_forms.IMPORTED).read_text(encoding="utf-8"))["intrinsics"]
     lines = sorted(_intrinsics(catalog, records), key=lambda line: line.name)
     totals = {"intrinsics": len(lines), "instructions": len({each for line in lines for each in line.instructions})}
     return Findings((checkout.tool(date),), {}, [], lines, totals)

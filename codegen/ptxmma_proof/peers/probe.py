@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ptxmma.catalog.evidence.witnesses import Tool
 from ptxmma_proof.peers.headers import Atom
 from ptxmma_proof.peers.recorded import SharedRecord
-from ptxmma_proof.peers.sources import Source
+from ptxmma_proof.peers.sources import MissingPeerError, Source
 
 Values = npt.NDArray[np.int64]
 
@@ -176,7 +176,7 @@ def read(cutlass: Source, atoms: Iterable[Atom], types: Iterable[str] = TYPES, n
         nvcc: NVIDIA's compiler, for its own headers and the host compiler that it finds.
 
     Raises:
-        FileNotFoundError: the compiler is not installed.
+        MissingPeerError: the compiler is not installed.
         CompilerError: it refuses the headers.
     """
     calls = "".join(f'  atom<{atom.type}>("{atom.type}");\n' for atom in atoms)
@@ -194,11 +194,11 @@ def compile_source(cutlass: Source, source: str, scratch: Path, nvcc: str, progr
     """Compile C++ against the headers: to a program, or only to see whether it compiles.
 
     Raises:
-        FileNotFoundError: the compiler is not installed.
+        MissingPeerError: the compiler is not installed.
         CompilerError: it refuses; the message has its errors.
     """
     if shutil.which(nvcc) is None:
-        raise FileNotFoundError(f"{nvcc}: no such compiler; CUTLASS's headers need NVIDIA's")
+        raise MissingPeerError(f"{nvcc}: no such compiler; CUTLASS's headers need NVIDIA's")
     file = scratch / "peers.cpp"
     file.write_text(source, encoding="utf-8")
     target = ["-o", str(program)] if program else ["-c", "-o", str(scratch / "peers.o")]

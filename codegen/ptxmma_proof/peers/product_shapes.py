@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,16 @@ class Allowed(NamedTuple):
     facts: Facts
     sizes: Sizes
     reads_a: bool
+
+    @property
+    def by_m(self) -> dict[str, tuple[int, ...]]:
+        """Every N of each M, as records have them."""
+        return {str(m): tuple(n for _, n in group) for m, group in itertools.groupby(sorted(self.sizes), key=lambda size: size[0])}
+
+
+def recorded(by_m: Mapping[str, Iterable[int]]) -> Sizes:
+    """The inverse of :attr:`Allowed.by_m`."""
+    return frozenset((int(m), n) for m, columns in by_m.items() for n in columns)
 
 
 class Typed(NamedTuple):

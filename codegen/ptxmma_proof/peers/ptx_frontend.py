@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ptxmma_proof.peers.forms import Ours
+from ptxmma_proof.peers.sources import MissingPeerError
 
 #: Its name in the records, and its folder of tables below a checkout.
 NAME, TABLES = "ptx_frontend", Path("instructions")
@@ -67,7 +68,7 @@ def rows(checkout: Path, ours: Ours) -> Iterator[Row]:
     folder = checkout / TABLES
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
-        raise FileNotFoundError(f"{folder}: no tables; give a checkout of {NAME} that has them")
+        raise MissingPeerError(f"{folder}: no tables; give a checkout of {NAME} that has them")
     loader = type("_Loader", (_Loader,), {"folder": folder})
     for path in paths:
         for entry in yaml.load(path.read_text(encoding="utf-8"), loader):  # a SafeLoader

@@ -36,7 +36,7 @@ class Products(NamedTuple):
     @classmethod
     def of(cls, allowed: Iterable[Allowed], typed: Iterable[Typed]) -> Products:
         """Return these answers."""
-        sizes = [Product(peer=each.peer, facts=dict(each.facts), sizes=_by_m(each)) for each in allowed]
+        sizes = [Product(peer=each.peer, facts=dict(each.facts), sizes=each.by_m) for each in allowed]
         return cls((*sizes, *(Product(peer=each.peer, facts=dict(each.facts), types=tuple(sorted(each.types))) for each in typed)))
 
     @classmethod
@@ -64,14 +64,6 @@ class Products(NamedTuple):
             if each.types:
                 same = frozenset(each.types) == product_shapes.types(rules, each.facts)
             else:
-                sizes = frozenset((int(m), n) for m, columns in each.sizes.items() for n in columns)
-                same = sizes == product_shapes.sizes(rules, each.facts)
+                same = product_shapes.recorded(each.sizes) == product_shapes.sizes(rules, each.facts)
             if not same:
                 yield f"{each.peer}: {msgspec.json.encode(each).decode()}"
-
-
-def _by_m(allowed: Allowed) -> dict[str, tuple[int, ...]]:
-    by_m: dict[str, tuple[int, ...]] = {}
-    for m, n in sorted(allowed.sizes):
-        by_m[str(m)] = (*by_m.get(str(m), ()), n)
-    return by_m

@@ -117,21 +117,12 @@ def _agrees(catalog: Catalog, record: Record) -> bool:
     if isinstance(record, Registers):
         return _digest(register_loads.ours(catalog, record.opcode, record.split)[1]) == record.places
     if isinstance(record, Sizes):
-        theirs = frozenset((int(m), n) for m, columns in record.sizes.items() for n in columns)
+        theirs = product_shapes.recorded(record.sizes)
         ours = product_shapes.sizes(spec.tensor_products, record.facts) if spec.tensor_products else frozenset()
         return ours == theirs if record.exact else theirs <= ours
     memory = spec.tensor_memory_of({"name": "tcgen05.mma"})
-    case = Case(
-        record.peer,
-        "",
-        record.kind,
-        record.matrix,
-        record.facts,
-        record.numbers,
-        record.axes,
-        record.selected,
-        np.empty(record.count, np.int64),
-    )
+    named = record.kind, record.matrix, record.facts, record.numbers, record.axes, record.selected
+    case = Case(record.peer, "", *named, np.empty(record.count, np.int64))
     placed = tensor_places.of(memory, case.kind, case.matrix, {**case.facts, **case.numbers}, case.numbers) if memory else None
     if memory is None or placed is None:
         return False
@@ -151,10 +142,7 @@ def _registers(load: Load) -> Registers:
 
 
 def _sizes(allowed: Allowed, *, exact: bool) -> Sizes:
-    by_m: dict[str, tuple[int, ...]] = {}
-    for m, n in sorted(allowed.sizes):
-        by_m[str(m)] = (*by_m.get(str(m), ()), n)
-    return Sizes(peer=allowed.peer, facts=dict(allowed.facts), sizes=by_m, exact=exact)
+    return Sizes(peer=allowed.peer, facts=dict(allowed.facts), sizes=allowed.by_m, exact=exact)
 
 
 def _digest(places: Values) -> str:

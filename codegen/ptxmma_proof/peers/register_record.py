@@ -21,7 +21,7 @@ from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.headers import Atom
 from ptxmma_proof.peers.probe import Probe
 from ptxmma_proof.peers.recorded import AtomRecord, Peer, SharedRecord
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 
 #: Our side of a difference if no operand form fits an atom's statement.
 UNBOUND = "see the form"
@@ -59,10 +59,7 @@ def run(
     unknown = _unknown(catalog, atoms)
     strange = {name for names in unknown.values() for name in names}
     known = [atom for atom in atoms if atom.name not in strange]
-    try:
-        read = probe.read(cutlass, (atom for atom in known if atom.has_layouts and _in_registers(catalog, atom)), types, nvcc)
-    except FileNotFoundError as error:
-        raise MissingPeerError(str(error)) from None
+    read = probe.read(cutlass, (atom for atom in known if atom.has_layouts and _in_registers(catalog, atom)), types, nvcc)
     records, bindings = _records(catalog, known, read)
     peer = Peer(tuple(records), tuple(_shared(read)), read.fields)
     counted = compared.compare(peer, catalog)

@@ -11,7 +11,7 @@ from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.forms import Ours
 from ptxmma_proof.peers.ptx_frontend import NAME, Row
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 
 
 def run(catalog: Catalog, given: Mapping[str, Source], date: str) -> Findings:
@@ -21,10 +21,7 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str) -> Findings:
         MissingPeerError: the checkout or its tables are not there.
     """
     checkout = sources.checkout(given, NAME)
-    try:
-        rows = list(ptx_frontend.rows(checkout.folder, Ours.of(catalog)))
-    except OSError as error:
-        raise MissingPeerError(str(error)) from None
+    rows = list(ptx_frontend.rows(checkout.folder, Ours.of(catalog)))
     return Findings((checkout.tool(date),), {NAME: len(rows)}, list(_differences(catalog, rows)))
 
 

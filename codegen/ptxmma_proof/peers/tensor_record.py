@@ -30,7 +30,7 @@ from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.recorded_tensor import Tensor
 from ptxmma_proof.peers.register_loads import Loaded
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 from ptxmma_proof.peers.tensor_cases import Verdict
 
 
@@ -38,7 +38,8 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "n
     """Compare a catalog with CuTe's headers, with a checkout of TVM, and with the installed Triton and JAX.
 
     Raises:
-        MissingPeerError: CUTLASS's headers, the compiler, TVM's files, Triton or JAX are not there.
+        MissingPeerError: CUTLASS's headers, the compiler, Triton or JAX are not there.
+        OSError: a checkout lacks a file.
         CompilerError: the compiler refuses the headers.
     """
     cutlass, tvm, triton, jax = headers.find(given), sources.checkout(given, "TVM"), triton_compiler.find(), mosaic.find()
@@ -46,12 +47,9 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str, nvcc: str = "n
     memory = spec.tensor_memory_of({"name": "tcgen05.mma"})
     assert memory is not None
     assert spec.tensor_products is not None
-    try:
-        cases = [*cute_tensor.read(cutlass, nvcc), *tvm_tensor.read(tvm.folder), *triton_tensor.read(), *mosaic_tensor.read(catalog)]
-        loaded = register_loads.compare(catalog, [*cute_loads.read(cutlass, nvcc), *triton_tensor.loads(), *triton_tensor.reductions()])
-        allowed = [*product_shapes.cute(cutlass), *product_shapes.tvm(tvm.folder)]
-    except OSError as error:
-        raise MissingPeerError(str(error)) from None
+    cases = [*cute_tensor.read(cutlass, nvcc), *tvm_tensor.read(tvm.folder), *triton_tensor.read(), *mosaic_tensor.read(catalog)]
+    loaded = register_loads.compare(catalog, [*cute_loads.read(cutlass, nvcc), *triton_tensor.loads(), *triton_tensor.reductions()])
+    allowed = [*product_shapes.cute(cutlass), *product_shapes.tvm(tvm.folder)]
     verdicts = tensor_cases.compare(memory, cases)
     totals = {
         "layouts": len({each.layout for each in verdicts if not each.wrong}),

@@ -15,6 +15,7 @@ from typing import Any
 
 from ptxmma_proof.peers.forms import Form, Ours
 from ptxmma_proof.peers.headers import statements_of
+from ptxmma_proof.peers.sources import MissingPeerError
 
 #: The package below TVM's checkout; it imports nothing of TVM.
 TABLE = Path("python/tvm/backend/cuda/ptx")
@@ -28,7 +29,7 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
         OSError: the table is not there.
     """
     if not (checkout / TABLE / "table.py").is_file():
-        raise FileNotFoundError(f"{checkout / TABLE}: no table.py; give a checkout of TVM")
+        raise MissingPeerError(f"{checkout / TABLE}: no table.py; give a checkout of TVM")
     package = ModuleType(_PACKAGE)
     package.__path__ = [str(checkout / TABLE)]
     sys.modules[_PACKAGE] = package

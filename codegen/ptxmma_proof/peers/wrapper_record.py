@@ -20,7 +20,7 @@ from ptxmma_proof.peers.compared import Difference
 from ptxmma_proof.peers.findings import Findings
 from ptxmma_proof.peers.forms import Ours
 from ptxmma_proof.peers.headers import Bound
-from ptxmma_proof.peers.sources import MissingPeerError, Source
+from ptxmma_proof.peers.sources import Source
 
 _NAME = "cccl"
 #: The families of these opcodes are not compared.
@@ -49,10 +49,7 @@ def run(catalog: Catalog, given: Mapping[str, Source], date: str) -> Findings:
         MissingPeerError: the checkout or its headers are not there.
     """
     checkout, scope = sources.checkout(given, _NAME), Ours.of(catalog)
-    try:
-        theirs = list(dict.fromkeys(wrappers(cccl_forms.read(checkout.folder).values(), scope)))
-    except OSError as error:
-        raise MissingPeerError(str(error)) from None
+    theirs = list(dict.fromkeys(wrappers(cccl_forms.read(checkout.folder).values(), scope)))
     own = ours(scope)
     texts = {each.text for each in own}
     functions: dict[str, list[str]] = {}
