@@ -44,7 +44,6 @@ from ptxmma.model.bitmap import domain
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_BYTES = 5_000_000
-_MOST_OF_A_PAGE = 300_000
 
 _DASH = "\u2013"
 #: Targets that examples are compiled for, the first that accepts one.

@@ -133,15 +133,11 @@ def _syntax(answer: Shown) -> list[str]:
     return [f"{answer['instruction']} {form['operands']}".rstrip() for form in answer["forms"]]
 
 
-def _computed(answer: Shown) -> list[str]:
-    return [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])]
-
-
 def _everything(answer: Shown) -> dict[str, Sequence[str]]:
     """Every block but the evidence."""
     return {
         "syntax": _syntax(answer),
-        "computes": _computed(answer),
+        "computes": [answer["computes"], *([f"{answer['operations']} operations"] if answer["operations"] else [])],
         "product" if answer["product"] else "products": _choice(answer),
         "hints": _hints(answer),
         "operands": _operands(answer["operands"]),

@@ -44,7 +44,7 @@ _MAY, _HAS, _HAS_SOME = "may", "has", "has some"
 
 
 def _lists(about: str, **fields: str) -> type[Entry]:
-    """A document with lists of the spec, which are those of all such documents joined."""
+    """A document with lists of the spec, in which the lists of all such documents are joined."""
     types = {name: Annotated[_TYPES[name], SOME] if how == _HAS_SOME else _TYPES[name] for name, how in fields.items()}
     members = [(name, types[name], () if how == _MAY else msgspec.NODEFAULT) for name, how in fields.items()]
     struct = msgspec.defstruct("Lists", members, bases=(Entry,), frozen=True, kw_only=True)

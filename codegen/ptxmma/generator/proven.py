@@ -15,7 +15,7 @@ from typing import cast
 from ptxmma.catalog import digest, evidence
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, witnesses
 from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness, only
-from ptxmma.catalog.instructions import Catalog, Instruction, OperandForm
+from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.model import Database, Erratum
 
 #: Names that a sentence lists.
@@ -203,11 +203,6 @@ def one_source(catalog: Catalog) -> dict[str, str]:
             fields = laid[format.name].fields
             alone |= {f"{format.name}.{field.name}": only(field.source, fields.get(field.name, ())) for field in format.fields}
     return {name: origin for name, origin in alone.items() if origin}
-
-
-def _named(form: OperandForm) -> dict[str, str]:
-    """Operand -> the name of its layout."""
-    return {operand.name: operand.layout.name for operand in form.operands if operand.layout}
 
 
 # --- what is missing ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
 from ptxmma.catalog.operands import tensor_places
@@ -126,7 +126,7 @@ def _typed(
             described = [operand for operand in resolution.described(opcode) if operand[0] in read]
             for types in product_rules.typed(rules, opcode.facts):
                 facts = {**opcode.facts, **types}
-                sizes, operands = (*opcode.extents.items(), *_answers(sizing, facts)), []
+                sizes, operands = (*opcode.extents.items(), *tuple([facts.get(name, "") in allowed for name, allowed in sizing])), []
                 for kind, matrix in described:
                     element = _width(spec, types.get(f"{matrix}type", "")) if read[kind] >= _OF_ELEMENTS else ()
                     alike = (kind, matrix, *element, *sizes, *map(facts.get, read[kind]))
@@ -141,10 +141,6 @@ def _width(spec: Spec, element: str) -> tuple[object, ...]:
     """The facts that decide on the bits of elements of a type: its own bits, and the containers that it may sit in."""
     bits = [entry.bits for entry in spec.types.elements if entry.name == element]
     return (*bits, *(element in entry.elements for entry in spec.types.containers))
-
-
-def _answers(tests: Collection[_Test], facts: Facts) -> tuple[bool, ...]:
-    return tuple([facts.get(name, "") in allowed for name, allowed in tests])
 
 
 def _read(placed: TensorPlaces) -> list[tuple[str, int]]:

@@ -52,17 +52,13 @@ def build(folder: Path, cutlass: Path, googletest: Path | None) -> Iterator[str]
     """
     nvcc = _nvcc()
     for target, patterns in PATTERNS.items():
-        for file in _files(cutlass, patterns):
+        for file in sorted({path.relative_to(cutlass).as_posix() for pattern in patterns for path in cutlass.glob(pattern)}):
             place = folder / f"sm_{target}" / f"{file.removesuffix('.cu').replace('/', '_')}.ptx"
             if place.exists():
                 yield str(place)
             elif googletest is not None or not file.startswith("test/"):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 yield _compiled(nvcc, target, cutlass, googletest, file, place)
-
-
-def _files(cutlass: Path, patterns: tuple[str, ...]) -> list[str]:
-    return sorted({path.relative_to(cutlass).as_posix() for pattern in patterns for path in cutlass.glob(pattern)})
 
 
 def _compiled(nvcc: str, target: str, cutlass: Path, googletest: Path | None, file: str, place: Path) -> str:

@@ -79,7 +79,7 @@ def _signature(name: str, known: dict[_Signature, None]) -> _Signature | None:
 
 
 def _signatures(name: str) -> Iterator[_Signature]:
-    results = [_result(kind, count) for kind in _TYPES for count in _COUNTS] + ["void"]
+    results = [("{" + ", ".join([kind] * count) + "}") for kind in _TYPES for count in _COUNTS] + ["void"]
     result = next((text for text in results if "return type" not in _complaint(name, (text, ()))), None)
     if result is None:
         return
@@ -88,10 +88,6 @@ def _signatures(name: str) -> Iterator[_Signature]:
     # C has the result's type and count, or those that mixed precision has.
     for kind, a, b, c, count, tail in itertools.product(_TYPES, _COUNTS, _COUNTS, _TYPES, _COUNTS, _TAILS):
         yield result, (kind,) * (a + b) + (c,) * count + tail
-
-
-def _result(kind: str, count: int) -> str:
-    return "{" + ", ".join([kind] * count) + "}"
 
 
 def _complaint(name: str, signature: _Signature) -> str:

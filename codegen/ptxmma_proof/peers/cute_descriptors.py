@@ -104,7 +104,7 @@ def compare(catalog: Catalog, cutlass: Source, nvcc: str = "nvcc") -> list[Words
         CompilerError: it refuses the headers.
     """
     codecs = [codec for codec in _codecs(catalog) if codec.format.name in _UNIONS]
-    drawn = {(codec.format.name, codec.kind): _drawn(codec) for codec in codecs}
+    drawn = {(codec.format.name, codec.kind): list(descriptor_words.drawn(codec, _fields(codec), newer=_NEWER)) for codec in codecs}
     lines = [_filled(codec, drawn[codec.format.name, codec.kind]) for codec in codecs]
     enumerators = [f"UMMA::{text}" for names in ENUMERATORS.values() for text in names.values()]
     lines += [f'std::printf("number %d\\n", int({text}));' for text in enumerators]
@@ -141,11 +141,6 @@ def _codecs(catalog: Catalog) -> Iterator[Codec]:
     spec = catalog.database.spec
     for format in spec.descriptors:
         yield from (Codec(spec, format, kind) for kind in format.kinds or ("",))
-
-
-def _drawn(codec: Codec) -> list[int]:
-    """Legal descriptors by chance, without the values of newer targets."""
-    return list(descriptor_words.drawn(codec, _fields(codec), newer=_NEWER))
 
 
 def _fields(codec: Codec) -> tuple[str, ...]:

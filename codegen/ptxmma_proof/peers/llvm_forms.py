@@ -73,13 +73,9 @@ def _library() -> Path:
     return Path(str(import_module("triton._C.libtriton").__file__))
 
 
-def _names() -> list[str]:
-    return sorted({name.decode() for name in _NAME.findall(_library().read_bytes())})
-
-
 def _functions() -> Iterator[str]:
     """A function for each intrinsic and each value of its immediates."""
-    for name in _names():
+    for name in sorted({name.decode() for name in _NAME.findall(_library().read_bytes())}):
         for result, arguments in _signatures(name.removeprefix("llvm.nvvm.tcgen05.")):
             own = functools.partial(_function, name, result, arguments)
             if _on_any({0: own(itertools.repeat(1))}):

@@ -172,21 +172,9 @@ class OperandComparer:
 
 #: The fields of an operand that code relies on.
 _RELIED_ON = (
-    "kind",
-    "access",
-    "element_type",
-    "bits",
-    "shift",
-    "axes",
-    "sizes",
-    "elements",
-    "registers",
-    "c_type",
-    "constraint",
-    "alignment",
-    "row_bytes",
-    "unit",
-)
+    "kind", "access", "element_type", "bits", "shift", "axes", "sizes", "elements", "registers", "c_type", "constraint", "alignment",
+    "row_bytes", "unit",
+)  # fmt: skip
 
 
 def _operand(before: Operand, after: Operand) -> Iterator[Difference]:

@@ -107,17 +107,21 @@ def _types(instruction: Instruction) -> tuple[str, ...]:
 
 def spans(numbers: Sequence[int]) -> str:
     """Ascending numbers as few words: ``"8..32 by 8, 48..256 by 16"``."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        run = runs[-1] if runs else []
-        if len(run) == 1 or (run and number - run[-1] == run[1] - run[0]):
-            run.append(number)
+    return ", ".join(f"{run[0]}..{run[-1]} by {run.step}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs(numbers))
+
+
+def runs(numbers: Iterable[int]) -> list[range]:
+    """Numbers as ranges of equal steps, ascending."""
+    if isinstance(numbers, range):  # it may be too long to look at each
+        return [numbers]
+    found: list[range] = []
+    for number in sorted(numbers):
+        last = found[-1] if found else range(0)
+        if len(last) == 1 or (last and number == last.stop - 1 + last.step):
+            found[-1] = range(last.start, number + 1, number - last[-1])
         else:
-            runs.append([number])
-    texts: list[str] = []
-    for run in runs:
-        texts += [f"{run[0]}..{run[-1]} by {run[1] - run[0]}"] if len(run) > 2 else map(str, run)
-    return ", ".join(texts)
+            found.append(range(number, number + 1))
+    return found
 
 
 def least_targets(spec: Spec, names: Iterable[str]) -> list[str]:

@@ -299,7 +299,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
                     message = f"{key} is for a lifecycle in which each object has a state: leave it out, or say each: there"
                     yield Problem(context.at(*at, key), message)
             for before, other in enumerate(life.transitions[:place]):
-                states, both = (_meet(getattr(each, key), getattr(other, key)) for key in ("states", "on"))
+                states, both = ([name for name in getattr(each, key) if name in getattr(other, key)] for key in ("states", "on"))
                 alike = (each.modifiers, each.without, each.counted) == (other.modifiers, other.without, other.counted)
                 if each.to and other.to and alike and states and both:
                     here, there = context.at(*at), context.at(*at[:-1], before)
@@ -314,11 +314,6 @@ def _known_modifiers(context: RuleContext, names: Sequence[str], modifiers: Sequ
         if entries:
             starts = {token.split("::")[0] for token in written}
             yield from context.known(f"modifier of {name}", modifiers, sorted(written | starts), *place)
-
-
-def _meet(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The names that are in both lists."""
-    return [name for name in names if name in others]
 
 
 def rules_of_check(context: RuleContext) -> Iterator[Problem]:

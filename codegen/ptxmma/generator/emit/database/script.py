@@ -82,7 +82,7 @@ def _script(catalog: Catalog, tables: Sequence[Table]) -> str:
         tables=[_create(table, keys) for table in tables],
         extents=[(text(extent), name(extent)) for extent in extents if extent not in qualifiers],
         qualifiers=[(text(qualifier), name(qualifier)) for qualifier in qualifiers],
-        data="\n".join(_insert(table) for table in tables if table.rows),
+        data="\n".join(f"INSERT INTO {table.name} VALUES\n{_lines(table.rows)};\n" for table in tables if table.rows),
     )
 
 
@@ -114,11 +114,6 @@ def _declaration(column: Column, keys: dict[str, str], *, key: bool) -> str:
     parts += ["UNIQUE"] if column.unique else []
     parts += [f"REFERENCES {column.references}({name(keys[column.references])})"] if column.references else []
     return " ".join(parts)
-
-
-def _insert(table: Table) -> str:
-    """The statement that fills a table, a line for each row."""
-    return f"INSERT INTO {table.name} VALUES\n{_lines(table.rows)};\n"
 
 
 def _lines(rows: Iterable[tuple[Any, ...]]) -> str:

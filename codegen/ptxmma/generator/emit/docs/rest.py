@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from ptxmma.catalog.evidence.witnesses import Run
+from ptxmma.catalog.summaries.listing import runs
 from ptxmma.matrices import pictures
-from ptxmma.model import Condition, Range
+from ptxmma.model import Condition
 
 #: Characters that could be markup: ``_`` ends a reference only at the end of a word, ``:`` matters before text or at the end.
 _MARKUP = re.compile(r"[\\`*|]|_(?![A-Za-z0-9])|:(?=\S|$)")
@@ -109,26 +110,6 @@ def _alternatives(name: str, values: Sequence[str | int]) -> str:
 def numbers(values: Iterable[int]) -> str:
     """Numbers as people write them: ``0..3``, ``8..256 step 8``, ``-1, 1``."""
     return ", ".join(
-        f"{span.first}"
-        if span.first == span.last
-        else f"{span.first}, {span.last}"
-        if span.last - span.first == span.step
-        else f"{span.first}..{span.last}" + (f" step {span.step}" if span.step != 1 else "")
-        for span in _spans(values)
+        ", ".join(map(str, run)) if len(run) < 3 else f"{run[0]}..{run[-1]}" + (f" step {run.step}" if run.step != 1 else "")
+        for run in runs(values)
     )
-
-
-def _spans(values: Iterable[int]) -> list[Range]:
-    """Numbers as ranges of equal steps, ascending."""
-    if isinstance(values, range):
-        return [Range(first=values[0], last=values[-1], step=values.step)]
-    spans: list[Range] = []
-    for value in sorted(values):
-        last = spans[-1] if spans else None
-        if last is not None and last.first == last.last:
-            spans[-1] = Range(first=last.first, last=value, step=value - last.first)
-        elif last is not None and value - last.last == last.step:
-            spans[-1] = Range(first=last.first, last=value, step=last.step)
-        else:
-            spans.append(Range(first=value, last=value, step=1))
-    return spans

@@ -58,7 +58,7 @@ def values(family: ProductFamily, name: str, facts: Mapping[str, Fact]) -> dict[
     entries = [opcode for opcode in family.callable if opcode.variant.instruction.name == name]
     groups: dict[bool, list[Instruction]] = {}
     for entry in entries:
-        groups.setdefault(_scaled(entry), []).append(entry)
+        groups.setdefault(any(operand.kind == "tensor-scales" for operand in entry.forms[0].operands), []).append(entry)
     return {
         "name": name,
         "opcode": enumerator(name),
@@ -70,10 +70,6 @@ def values(family: ProductFamily, name: str, facts: Mapping[str, Fact]) -> dict[
             for scaled, group in groups.items()
         ],
     }
-
-
-def _scaled(entry: Instruction) -> bool:
-    return any(operand.kind == "tensor-scales" for operand in entry.forms[0].operands)
 
 
 def _overloads(family: ProductFamily, entries: Iterable[Instruction], facts: Mapping[str, Fact]) -> list[_Call]:
