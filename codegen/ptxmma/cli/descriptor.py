@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ptxmma.cli.command import Group
-from ptxmma.cli.descriptor_fields import bit_range, instruction, sparsity, zero_column_mask
+from ptxmma.cli.descriptor_fields import instruction, records, sparsity, table, zero_column_mask
 from ptxmma.cli.options import catalog_of, database_option, json_option, named_option, table_options, usage_errors
 from ptxmma.cli.questions import answered
 from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padded_option, tile_option
@@ -16,10 +16,10 @@ from ptxmma.cli.tiles import family_of, family_option, in_options, integer, padd
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptxmma.cli.answers import CanonicalLayout, Field, Matrix
+    from ptxmma.cli.answers import CanonicalLayout, Matrix
     from ptxmma.matrices.shared.descriptor import Descriptor
     from ptxmma.matrices.shared.suspicions import Suspicion
-    from ptxmma.model import DescriptorField, ElementType
+    from ptxmma.model import ElementType
 
 
 class _Descriptors(Group):
@@ -150,6 +150,7 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
     """  # noqa: D301  # click's mark for lines that stay as they are
     from ptxmma.catalog.descriptors.shared_formats import marked, reads
     from ptxmma.catalog.instructions.user_names import type_named
+    from ptxmma.matrices.shared.canonical import matrix_codec
     from ptxmma.matrices.shared.suspicions import suspicions
 
     spec, family = catalog_of(database).database.spec, family_of(family, database)
@@ -162,31 +163,13 @@ def decode(descriptor: int, family: str | None, element: str | None, major: str 
     if form == "json":
         _json([descriptor], kind, major, family, wrong, database)
     else:
-        _table(descriptor, kind, form, family, database)
+        table(matrix_codec(family, database), descriptor, form, kind)
         if form == "grid":
             _explanation(descriptor, major, family, wrong, database)
             others = [each for each in marked(spec, "matrix", descriptor) if not reads(family, each)]
             for each in others if wrong else []:
                 click.echo(f"the bits may be a descriptor of {each}: give --family {each}")
     sys.exit(1 if wrong else 0)
-
-
-def _table(bits: int, element: ElementType | None, form: str, family: str, database: str | None) -> None:
-    from ptxmma.cli.render import Table, draw
-    from ptxmma.matrices.shared.canonical import matrix_codec
-
-    columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
-    rows: list[list[str | int | None]] = []
-    for field, stored, value in matrix_codec(family, database).explain(bits):
-        means = f"{value} {field.unit}" if field.unit else value
-        counted = [_elements(field, value, element)] if element else []
-        rows.append([field.name, bit_range(field), stored, means, *counted, field.title])
-    draw(Table(columns, rows, f"{bits:#018x}"), form)
-
-
-def _elements(field: DescriptorField, value: int | str, element: ElementType) -> int | None:
-    """Bytes as elements of a type."""
-    return int(value) * 8 // element.bits if field.unit == "bytes" else None
 
 
 def _explanation(bits: int, major: str | None, family: str, wrong: Sequence[Suspicion], database: str | None) -> None:
@@ -248,15 +231,10 @@ def _json(
     from ptxmma.cli.render import emit
     from ptxmma.matrices.shared.canonical import matrix_codec
 
-    rows: list[Field] = []
     bits = codes[0]
-    for field, stored, value in matrix_codec(family, database).explain(bits):
-        rows.append({"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit})
-        if element:
-            rows[-1]["elements"] = _elements(field, value, element)
     answer: Matrix = {
         "descriptor": f"{bits:#018x}",
-        "fields": rows,
+        "fields": records(matrix_codec(family, database), bits, element),
         "layouts": _layouts(bits, major, family, database),
         "suspicions": [each._asdict() for each in wrong],
     }

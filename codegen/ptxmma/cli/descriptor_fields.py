@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.descriptors.codec import Codec
     from ptxmma.cli.answers import Field, Fields, Mask
-    from ptxmma.model import DescriptorField
+    from ptxmma.model import DescriptorField, ElementType
 
 
 def _fields(describes: str) -> Callable[[click.Context], list[str]]:
@@ -148,11 +148,11 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
     encoding, bits = _is_fields(given), _encoded(codec, given)
     wrong = codec.mistakes(bits)
     if form == "json":
-        rows: list[Field] = [
-            {"field": each.field.name, "bits": bit_range(each.field), "holds": each.stored, "value": each.value, "unit": each.field.unit}
-            for each in codec.explain(bits)
-        ]
-        answer: Fields = {"descriptor": hexadecimal(codec, bits), "fields": rows, "mistakes": [each._asdict() for each in wrong]}
+        answer: Fields = {
+            "descriptor": hexadecimal(codec, bits),
+            "fields": records(codec, bits),
+            "mistakes": [each._asdict() for each in wrong],
+        }
         emit(answer)
     elif encoding and form == "grid":
         click.echo(hexadecimal(codec, bits))
@@ -167,14 +167,31 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
     sys.exit(1 if wrong else 0)
 
 
-def table(codec: Codec, bits: int, form: str) -> None:
-    """A row for each field."""
+def table(codec: Codec, bits: int, form: str, element: ElementType | None = None) -> None:
+    """A row for each field; with a type, bytes are counted in elements, too."""
     from ptxmma.cli.render import Table, draw
 
-    rows: list[list[str | int]] = []
+    rows: list[list[str | int | None]] = []
     for field, stored, value in codec.explain(bits):
-        rows.append([field.name, bit_range(field), stored, f"{value} {field.unit}" if field.unit else value, field.title])
-    draw(Table(["field", "bits", "holds", "means", "title"], rows, hexadecimal(codec, bits)), form)
+        counted = [elements(field, value, element)] if element else []
+        rows.append([field.name, bit_range(field), stored, f"{value} {field.unit}" if field.unit else value, *counted, field.title])
+    columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
+    draw(Table(columns, rows, hexadecimal(codec, bits)), form)
+
+
+def records(codec: Codec, bits: int, element: ElementType | None = None) -> list[Field]:
+    """The same for programs."""
+    rows: list[Field] = []
+    for field, stored, value in codec.explain(bits):
+        rows.append({"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit})
+        if element:
+            rows[-1]["elements"] = elements(field, value, element)
+    return rows
+
+
+def elements(field: DescriptorField, value: int | str, element: ElementType) -> int | None:
+    """Bytes as elements of a type."""
+    return int(value) * 8 // element.bits if field.unit == "bytes" else None
 
 
 def hexadecimal(codec: Codec, bits: int) -> str:
