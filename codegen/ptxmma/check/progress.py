@@ -18,13 +18,11 @@ from ptxmma.ptx.conditions import Predicates
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import reachable, spread
 from ptxmma.ptx.thread_masks import ALL_THREADS
-from ptxmma.ptx.writes import Write, predicate_before
+from ptxmma.ptx.writes import Write, predicate_before, written_in
 
 if TYPE_CHECKING:
     from ptxmma.check.kernels import Kernel
 
-#: An instruction that writes a register, or two.
-_WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+)\s*,([^;]*)")
 _COMPARED = re.compile(rb"setp\.(eq|ne)\.[bsu](?:16|32|64)")
 #: Registers whose numbers are followed, and numbers of one register: with more, they are not known.
 _MOST_REGISTERS, _MOST_NUMBERS = 400, 4
@@ -162,7 +160,7 @@ class Progress:
         if branch is None or wait.predicated:
             return {}
         known = {wait.complete: True}
-        for opcode, target, operands in _WRITES.findall(self._kernel.text, self._kernel.text.find(b";", wait.offset), branch.begin):
+        for opcode, target, operands in written_in(self._kernel.text, self._kernel.text.find(b";", wait.offset), branch.begin):
             outcome = _carried(opcode, operands, known)
             for register in words_of(target):
                 known.pop(register, None)

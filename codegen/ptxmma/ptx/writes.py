@@ -16,6 +16,8 @@ from ptxmma.ptx.text_loops import labels_of
 
 #: An instruction that writes registers, after a blank or a mark: so the search is fast.
 _WRITES = re.compile(rb"[\s;{}]([a-z]\w*\.[\w.:]*)\s+((?!\d)[\w$%|]+|\{[^{};]*\})\s*,([^;]*)")
+#: The opcode, the first operand and the others of each such instruction in a text.
+written_in = _WRITES.findall
 #: Names; special registers with their dimension.
 named_in = re.compile(rb"[\w$%]+(?:\.[xyzw]\b)?").findall
 _LISTED = re.compile(rb"\s+\{([^{}]*)")
@@ -64,55 +66,77 @@ class Writes:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
+        self._writes: dict[bytes, list[Write]] = {}
         self._written: dict[bytes, list[Write]] = {}
 
     def writes(self, name: bytes) -> list[Write]:
         """The instructions that write a register, in the order of the text."""
-        return self._writes.get(name, [])
+        known = self._writes.get(name)
+        if known is None:
+            known = self._writes[name] = self._found(name)
+            selected = self._selected(name, known[0], known[1]) if len(known) > 1 else None
+            if selected is not None:
+                known[:2] = [selected]
+        return known
 
     @functools.cached_property
-    def _writes(self) -> dict[bytes, list[Write]]:
-        """The instructions that write each register."""
-        writes: dict[bytes, list[Write]] = {}
-        blocks = self._blocks()
-        starts = [block.start for block in blocks]
+    def _matches(self) -> dict[bytes, list[re.Match[bytes]]]:
+        """The instructions that write registers, by their first operand as it is written, which may be a list."""
+        matches: dict[bytes, list[re.Match[bytes]]] = {}
         for match in _WRITES.finditer(self._text):
-            opcode, target, operands = match.groups()
-            offset = match.start(1)
-            number = bisect.bisect(starts, offset) - 1 if starts else -1
-            own = blocks[number].own if number >= 0 and offset < blocks[number].end else {}
-            if own:
-                operands = b"".join(own.get(word, word) for word in _APART.split(operands))
-            for place, name in enumerate((target,) if target[1:].isalnum() else named_in(target)):
-                for known in (name, own[name]) if name in own else (name,):
-                    found = writes.get(known)
-                    if found is None:
-                        writes[known] = [(opcode, place, operands, offset)]
-                        continue
-                    again = len(found) == 1 and opcode.startswith(b"mov.")
-                    selected = self._selected(writes, known, operands, offset, own) if again else None
-                    if selected is not None:
-                        found[0] = selected
-                    else:
-                        found.append((opcode, place, operands, offset))
-        return writes
+            target = match[2]
+            if target in matches:
+                matches[target].append(match)
+            else:
+                matches[target] = [match]
+        return matches
 
-    def _selected(
-        self, writes: dict[bytes, list[Write]], name: bytes, operand: bytes, offset: int, own: dict[bytes, bytes]
-    ) -> Write | None:
-        """The selection that a copy under a predicate makes, if the only write before is a copy, too, and nothing comes between."""
-        opcode, _, before, place = writes[name][0]
-        guard = predicate_before(self._text, offset) if opcode.startswith(b"mov.") else b""
+    @functools.cached_property
+    def _lists(self) -> dict[bytes, list[tuple[bytes, int]]]:
+        """The lists that name a register, each with the register's place in it."""
+        lists: dict[bytes, list[tuple[bytes, int]]] = {}
+        for target in self._matches:
+            for place, name in enumerate(() if target[1:].isalnum() else named_in(target)):
+                lists.setdefault(name, []).append((target, place))
+        return lists
+
+    def _found(self, name: bytes) -> list[Write]:
+        """The instructions that write a register, one by one."""
+        owner = self._owners.get(name)
+        if owner is not None:
+            return [write for write in self._found(owner[1]) if owner[0].start < write[3] < owner[0].end]
+        found = [(match, 0) for match in self._matches.get(name, ())] if name[1:].isalnum() else []
+        if name in self._lists:
+            found += [(match, place) for target, place in self._lists[name] for match in self._matches[target]]
+            found.sort(key=lambda each: each[0].start())
+        return [(match[1], place, self._renamed(match), match.start(1)) for match, place in found]
+
+    def _renamed(self, match: re.Match[bytes]) -> bytes:
+        """The operands that an instruction reads, with the names that its block of inline assembly has for its own registers."""
+        own = self._own(match.start(1))
+        return b"".join(own.get(word, word) for word in _APART.split(match[3])) if own else match[3]
+
+    def _own(self, place: int) -> dict[bytes, bytes]:
+        """The names that the block of inline assembly at a place has for its own registers."""
+        number = bisect.bisect(self._blocks, (place,)) - 1
+        return self._blocks[number].own if number >= 0 and place < self._blocks[number].end else {}
+
+    def _selected(self, name: bytes, first: Write, last: Write) -> Write | None:
+        """The selection that a copy under a predicate makes, if the write before it is a copy, too, and nothing comes between."""
+        (opcode, _, before, place), (*_, operand, offset) = first, last
+        moves = opcode.startswith(b"mov.") and last[0].startswith(b"mov.")
+        guard = predicate_before(self._text, offset) if moves else b""
         once = guard and self._text.count(name, place, offset) == 1
         if not once or self._is_parted(place, offset) or predicate_before(self._text, place):
             return None
-        copied = writes.get(before.strip(), [])
+        copied = [write for write in self._found(before.strip()) if write[3] < offset]
         if len(copied) == 1 and copied[0][0].startswith(b"mov.") and not self._is_parted(copied[0][3], place):
             before = copied[0][2]
         chosen = (operand, before) if not guard.startswith(b"!") else (before, operand)
         guard = guard.lstrip(b"!")
-        return b"selp" + opcode[len(b"mov") :], 0, b", ".join((*chosen, own.get(guard, guard))), offset
+        return b"selp" + opcode[len(b"mov") :], 0, b", ".join((*chosen, self._own(offset).get(guard, guard))), offset
 
+    @functools.cached_property
     def _blocks(self) -> list[_Block]:
         """The blocks of inline assembly that declare registers."""
         declared = [
@@ -123,6 +147,11 @@ class Writes:
             _Block(match.start(), match.end(), {name: b"%b$%d" % (name, match.start()) for name in names if count[name] > 1})
             for match, names in declared
         ]
+
+    @functools.cached_property
+    def _owners(self) -> dict[bytes, tuple[_Block, bytes]]:
+        """The blocks of registers that are a block's own, each with the register's name there."""
+        return {own: (block, name) for block in self._blocks for name, own in block.own.items()}
 
     def is_of_list(self, write: Write) -> bool:
         """Return whether an instruction writes the registers of a list in braces."""
