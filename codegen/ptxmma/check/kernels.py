@@ -367,19 +367,21 @@ class Kernel:
 
         Where ways part as nothing says which threads take them, threads that come together meet again where all ways do.
         """
-        takers_of = functools.cache(threads_of)
 
-        def going(number: int, entered: int) -> Iterator[tuple[int, int]]:
-            leaving = entered | meetings.get(number, (0, 0))[1]
+        def leaving(number: int) -> Iterator[tuple[int, int]]:
             # Nothing says which threads go where an index chooses a label: all may, and none is sure to.
             chosen = ALL_THREADS if not together or len(self.ways[number]) == 1 else 0
             for after, predicate, _ in self.ways[number]:
                 if after >= 0:
-                    yield after, leaving & (takers_of(predicate) if predicate else chosen)
+                    yield after, threads_of(predicate) if predicate else chosen
             if together and self.graph.meets[number] >= 0:
-                yield self.graph.meets[number], leaving
+                yield self.graph.meets[number], ALL_THREADS
 
-        return spread({**dict.fromkeys(meetings, 0), 0: ALL_THREADS}, going)
+        begins = {0: ALL_THREADS}
+        for number, (_, met) in meetings.items():
+            for after, mask in leaving(number):
+                begins[after] = begins.get(after, 0) | met & mask
+        return spread(begins, leaving, rank=self.graph.rank.__getitem__)
 
 
 def _ways_out(block: Blocked, end: int) -> list[Way]:

@@ -86,19 +86,19 @@ def may_go_wrong(kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step
     rank, threads_of = kernel.graph.rank, kernel.registers.threads
     # Objects of which more make no difference: one more than an instruction lets remain, and two.
     most = max((at.number + 1 for block in steps for at, _ in block), default=0) + 1
-    wrong = False
+    wrong: dict[tuple[int, Held], int] = {}  # masks of threads for which an instruction comes at a wrong time
 
-    def going(node: tuple[int, Held], threads: int) -> Iterator[tuple[tuple[int, Held], int]]:
+    def leaving(node: tuple[int, Held]) -> Iterator[tuple[tuple[int, Held], int]]:
         """The states with which threads leave a block that they enter in a state."""
-        nonlocal wrong
         number, held = node
-        states = {held: threads}
+        states = {held: ALL_THREADS}
         for at, predicate in steps[number]:
             taking, skipping = (threads_of(predicate), threads_of(opposite(predicate))) if predicate else (ALL_THREADS, 0)
             after: dict[Held, int] = {}
             for held, threads in states.items():
                 if done := threads & taking:
-                    wrong = wrong or machine.is_wrong(held[0], at.opcode)
+                    if machine.is_wrong(held[0], at.opcode):
+                        wrong[node] = wrong.get(node, 0) | done
                     for to in machine.after(held, at, most):
                         after[to] = after.get(to, 0) | done
                 if skipped := threads & skipping:
@@ -106,14 +106,14 @@ def may_go_wrong(kernel: Kernel, machine: Machine, steps: Sequence[Sequence[Step
             states = after
         if machine.harmless:
             states.pop(first, None)
-        for following, taking in kernel.takers[number] if not wrong else ():
+        for following, taking in kernel.takers[number]:
             for held, threads in states.items():
                 if following >= 0:
                     yield (following, held), threads & taking
-                elif threads & taking:
-                    wrong = wrong or machine.is_wrong(held[0], EXIT)
+                elif machine.is_wrong(held[0], EXIT):
+                    wrong[node] = wrong.get(node, 0) | threads & taking
 
     # Only what leaves the first state counts if nothing is wrong in it: threads may come in it to every instruction.
     begins = [number for number in rank if steps[number]] if machine.harmless else [0]
-    spread({(number, first): ALL_THREADS for number in begins}, going, rank=lambda node: rank[node[0]])
-    return wrong
+    found = spread({(number, first): ALL_THREADS for number in begins}, leaving, rank=lambda node: rank[node[0]])
+    return any(found[node] & threads for node, threads in wrong.items())

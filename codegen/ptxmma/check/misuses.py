@@ -281,15 +281,15 @@ class _Walk:
         since, states, threads_of = misuse.since[-1:], misuse.wrong.states, self._threads_of
         if self._machine.life.shared or not since:
             return True
-        right = False
+        right: dict[tuple[int, int, bool], int] = {}  # masks of the threads that come to it after they have left the state
 
-        def going(node: tuple[int, int, bool], threads: int) -> Iterator[tuple[tuple[int, int, bool], int]]:
+        def leaving(node: tuple[int, int, bool]) -> Iterator[tuple[tuple[int, int, bool], int]]:
             """The ways on from an instruction of a block, for threads that have or have not left the state."""
-            nonlocal right
-            number, first, left = node
+            (number, first, left), threads = node, ALL_THREADS
             for place, (at, predicate) in enumerate(self._steps[number][first:], first):
                 done = threads & threads_of(predicate)
-                right = right or bool(done and left and at == misuse.at)
+                if left and at == misuse.at:
+                    right[node] = right.get(node, 0) | done
                 leaves = not left and any(each.to not in ("", *states) for state in states for each in self._machine.made(state, at.opcode))
                 if leaves:
                     yield (number, place + 1, True), done
@@ -299,11 +299,11 @@ class _Walk:
                 if after >= 0:
                     yield (after, 0, left), threads & threads_of(predicate)
                 elif left and misuse.at.opcode == EXIT:
-                    right = right or bool(threads & threads_of(predicate))
+                    right[node] = right.get(node, 0) | threads & threads_of(predicate)
 
         begins = ((number, place) for number, steps in enumerate(self._steps) for place, step in enumerate(steps) if step.at == since[0])
-        spread({(number, place + 1, False): threads_of(self._steps[number][place].predicate) for number, place in begins}, going)
-        return right
+        found = spread({(number, place + 1, False): threads_of(self._steps[number][place].predicate) for number, place in begins}, leaving)
+        return any(found[node] & threads for node, threads in right.items())
 
     def _by_several(self, at: Happening) -> bool:
         """Return whether several threads come together to an instruction, in some launch."""
@@ -330,22 +330,26 @@ class _Walk:
     def _reach(self, conditions: tuple[Condition, ...], at: Happening) -> Collection[Happening]:
         """The instructions to which any thread can come, not through an instruction, under conditions that all threads share."""
         meeting, barrier = self._kernel.meeting_after(at.offset)
-        found: dict[Happening, None] = {}
 
-        def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+        def through(number: int, threads: int) -> tuple[list[Happening], int]:
+            """The instructions of a block that threads execute, and the threads that leave it."""
+            executed: list[Happening] = []
             for other, predicate in self._steps[number]:
                 if number == meeting and other.offset > barrier:
                     break
                 if threads & self._threads_of(predicate):
-                    found[other] = None
+                    executed.append(other)
                 if other == at:
                     threads &= self._threads_of(opposite(predicate)) if predicate else 0
+            return executed, threads
+
+        def leaving(number: int) -> Iterator[tuple[int, int]]:
+            _, threads = through(number, ALL_THREADS)
             for after, predicate, offset in self._kernel.ways[number] if number != meeting else ():
                 if after >= 0 and not (predicate and contradicts(conditions, self._predicates.condition(predicate, offset))):
                     yield after, threads & self._threads_of(predicate)
 
-        spread({0: ALL_THREADS}, going)
-        return found
+        return {each: None for number, threads in spread({0: ALL_THREADS}, leaving).items() for each in through(number, threads)[0]}
 
 
 @functools.lru_cache(maxsize=1 << 10)
@@ -375,7 +379,7 @@ def _deciding(kernel: Kernel, steps: Sequence[Sequence[Step]]) -> list[Sequence[
     first = {
         number: 1 << number if steps[number] else end for number in rank if steps[number] or any(way.after < 0 for way in ways[number])
     }
-    spread(first, lambda number, mask: ((other, mask) for other in leading[number] if not steps[other]), rank=lambda number: -rank[number])
+    spread(first, lambda number: ((other, -1) for other in leading[number] if not steps[other]), rank=lambda number: -rank[number])
     deciding: list[Sequence[Way]] = [*ways]
     past: dict[int, int] = {}  # the block that follows one where nothing happens, if it is one whatever branches do
     for number in reversed(kernel.graph.order):

@@ -223,12 +223,12 @@ class _Phases:
         """
         registers = self._kernel.registers
 
-        def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+        def leaving(number: int) -> Iterator[tuple[int, int]]:
             for after, predicate, _ in self._kernel.ways[number] if number == start or number not in ends else ():
                 if after >= 0 and not (predicate and registers.is_elected(opposite(predicate))):
-                    yield after, threads & registers.threads(predicate)
+                    yield after, registers.threads(predicate)
 
-        return spread({start: self._progress.threads(start)}, going)
+        return spread({start: self._progress.threads(start)}, leaving)
 
     def few(self) -> Iterator[tuple[Used, str]]:
         """The waits for a first phase that does not complete, with the numbers of arrivals; and other mbarriers on which too few arrive."""

@@ -144,15 +144,15 @@ class Progress:
         """Go on from the blocks at whose ends threads wait, and return whether threads reach further blocks."""
         before, begins, self._stopped = dict(self._reached), self._stopped, set()
 
-        def going(node: tuple[int, bool], reached: int) -> Iterator[tuple[tuple[int, bool], int]]:
+        def leaving(node: tuple[int, bool]) -> Iterator[tuple[tuple[int, bool], int]]:
             number, elected = node
             for after, predicate, threads, one in self._ways[number]:
                 if self._is_shut(number, predicate):
                     self._stopped.add(node)
                 else:
-                    yield (after, elected or one), reached & threads
+                    yield (after, elected or one), threads
 
-        return spread(self._reached, going, begins) != before
+        return spread(self._reached, leaving, begins) != before
 
     def _outcomes_of(self, number: int) -> dict[bytes, bool]:
         """The values of registers at the end of a block that say that the wait which comes last in it has found its phase complete."""

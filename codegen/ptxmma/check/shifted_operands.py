@@ -101,19 +101,27 @@ def _readers(graph: Sequence[Blocked], products: Mapping[int, _Product], registe
     address_of = {offset: each.statement.operands[each.place] for offset, each in products.items() if each.place >= 0}
     once = (offset for offset, text in address_of.items() if all(len(registers.writes(name)) <= 1 for name in words_of(text)))
     shifting = {offset: 1 << number for number, offset in enumerate(each for each in once if products[each].shifts)}
-    found: dict[int, int] = {}
 
-    def going(number: int, shifted: int) -> Iterator[tuple[int, int]]:
-        """The products whose A is shifted at the end of a block: after any other instruction, A may be another."""
+    def through(number: int, shifted: int) -> tuple[dict[int, int], int]:
+        """The products of a block that read a shifted A, and those whose A is shifted at its end: any other instruction may change A."""
+        found: dict[int, int] = {}
         for event in graph[number].events:
             if isinstance(event, Event) and event.offset not in products:
                 shifted = 0
             elif isinstance(event, Event) and (address := address_of.get(event.offset)) is not None:
                 alike = (bit for offset, bit in shifting.items() if shifted & bit and address_of[offset] == address)
-                found[event.offset] = found.get(event.offset, 0) | sum(alike)
+                found[event.offset] = sum(alike)
                 shifted |= shifting.get(event.offset, 0)
+        return found, shifted
+
+    def leaving(number: int, shifted: int = -1) -> Iterator[tuple[int, int]]:
+        _, shifted = through(number, shifted)
         return ((after, shifted) for after in graph[number].follows)
 
-    spread(dict.fromkeys(reachable([0], lambda number: graph[number].follows), 0), going)
-    places = [*shifting]
-    yield from ((offset, places[(mask & -mask).bit_length() - 1]) for offset, mask in sorted(found.items()) if mask)
+    first = dict.fromkeys(reachable([0], lambda number: graph[number].follows), 0)
+    for number in [*first]:
+        for after, shifted in leaving(number, 0):
+            first[after] |= shifted
+    places, entered = [*shifting], spread(first, leaving)
+    read = sorted(pair for number in entered for pair in through(number, entered[number])[0].items())
+    yield from ((offset, places[(mask & -mask).bit_length() - 1]) for offset, mask in read if mask)

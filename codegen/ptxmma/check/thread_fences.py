@@ -11,6 +11,7 @@ from ptxmma.ptx.blocks import NotFollowedError
 from ptxmma.ptx.graphs import spread
 from ptxmma.ptx.outline import opcodes_of, starts
 from ptxmma.ptx.statements import Token
+from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -105,18 +106,26 @@ def _reached(kernel: Kernel, begins: Collection[int], stop: bytes) -> dict[int, 
         begins: the places at which paths begin.
         stop: the opcode that ends it; empty for none.
     """
-    found: dict[int, Event] = {}
 
-    def going(number: int, threads: int) -> Iterator[tuple[int, int]]:
+    def through(number: int, threads: int) -> tuple[list[Event], int]:
+        """The instructions of a block to which some of the threads come, and the threads that leave it."""
+        met: list[Event] = []
         for event in kernel.instructions[number]:
             executing = threads_at(kernel.executed, event.offset)
             if threads & executing:
-                found[event.offset] = event
+                met.append(event)
             if event.offset in begins:
                 threads |= executing
             elif stop and starts(event.opcode, stop):
                 threads = 0
+        return met, threads
+
+    def leaving(number: int, threads: int = ALL_THREADS) -> Iterator[tuple[int, int]]:
+        _, threads = through(number, threads)
         return ((way.after, threads) for way in kernel.ways[number] if way.after >= 0)
 
-    spread({kernel.block_of(place): 0 for place in begins}, going)
-    return found
+    first = dict.fromkeys(map(kernel.block_of, begins), 0)
+    for number in [*first]:
+        for after, threads in leaving(number, 0):
+            first[after] = first.get(after, 0) | threads
+    return {event.offset: event for number, threads in spread(first, leaving).items() for event in through(number, threads)[0]}

@@ -25,7 +25,7 @@ def reachable(starts: Iterable[_Node], following: Callable[[_Node], Iterable[_No
 
 def spread(
     facts: dict[_Node, int],
-    going: Callable[[_Node, int], Iterable[tuple[_Node, int]]],
+    ways: Callable[[_Node], Iterable[tuple[_Node, int]]],
     begins: Iterable[_Node] | None = None,
     rank: Callable[[_Node], Any] = lambda node: node,
 ) -> dict[_Node, int]:
@@ -35,20 +35,24 @@ def spread(
 
     Args:
         facts: the facts with which nodes begin; the others are added.
-        going: the ways out of a node with some facts: the next node, and the facts that go on to it.
+        ways: the ways out of a node, which it is asked for once: the next node, and a mask of the facts that go on to it.
         begins: the nodes from which they spread; all that have any where it is None.
         rank: the key by which nodes are visited, the lowest first: so a node seldom comes before another one from which a way leads to it.
     """
     fresh = {*(facts if begins is None else begins)}
     waiting = [(rank(node), node) for node in fresh]
     heapq.heapify(waiting)
+    leaving: dict[_Node, Iterable[tuple[_Node, int]]] = {}
     while waiting:
         _, node = heapq.heappop(waiting)
         fresh.discard(node)
-        for after, mask in going(node, facts[node]):
+        going = facts[node]
+        if node not in leaving:
+            leaving[node] = [*ways(node)]
+        for after, mask in leaving[node]:
             known = facts.get(after, 0)
-            if mask & ~known:
-                facts[after] = known | mask
+            if going & mask & ~known:
+                facts[after] = known | going & mask
                 if after not in fresh:
                     fresh.add(after)
                     heapq.heappush(waiting, (rank(after), after))
@@ -131,7 +135,7 @@ class Graph:
         # Masks of the blocks that some way to the end avoids.
         avoided = spread(
             ends,
-            lambda number, mask: ((other, mask & ~(1 << other)) for other in self.leading[number]),
+            lambda number: ((other, ~(1 << other)) for other in self.leading[number]),
             rank=lambda number: -self.rank[number],
         )
         found = [-1] * len(self._follows)
