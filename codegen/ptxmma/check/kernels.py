@@ -17,7 +17,7 @@ from ptxmma.ptx.blocks import Blocked, NotFollowedError, blocks, opposite
 from ptxmma.ptx.flow_events import Asynchronous, Event, Stretch
 from ptxmma.ptx.graphs import Graph, reachable, spread
 from ptxmma.ptx.known_bits import KnownBits
-from ptxmma.ptx.outline import Outline, starts
+from ptxmma.ptx.outline import Outline, is_any, starts
 from ptxmma.ptx.thread_masks import ALL_THREADS, ThreadMasks
 from ptxmma.ptx.writes import predicate_before
 
@@ -110,6 +110,24 @@ class Kernel:
     def instructions(self) -> list[list[Event]]:
         """The instructions of each block that lifecycles name."""
         return [[event for event in block.events if isinstance(event, Event)] for block in self.blocks]
+
+    @functools.cached_property
+    def _by_opcode(self) -> dict[bytes, list[tuple[int, Event]]]:
+        """These instructions by their opcodes, each with the number of its block."""
+        by_opcode: dict[bytes, list[tuple[int, Event]]] = {}
+        for number, events in enumerate(self.instructions):
+            for event in events:
+                by_opcode.setdefault(event.opcode, []).append((number, event))
+        return by_opcode
+
+    def named(self, is_named: Callable[[bytes], object]) -> list[tuple[int, Event]]:
+        """The instructions with some opcodes, each with the number of its block, in the order of the text.
+
+        Args:
+            is_named: whether to take the instructions of an opcode; it is asked once for each.
+        """
+        found = [each for opcode, instructions in self._by_opcode.items() if is_named(opcode) for each in instructions]
+        return sorted(found, key=lambda each: each[1].offset)
 
     @functools.cached_property
     def _machines(self) -> list[Machine]:
@@ -209,13 +227,7 @@ class Kernel:
         return functools.cache(self._preceding)
 
     def _preceding(self, words: tuple[str, ...]) -> frozenset[int]:
-        named = [
-            (number, event.offset)
-            for number, events in enumerate(self.instructions)
-            for event in events
-            if any(starts(event.opcode, word.encode()) for word in words)
-        ]
-        first = dict(reversed(named))
+        first = {number: event.offset for number, event in reversed(self.named(lambda opcode: is_any(opcode, words)))}
         blocks = reachable(first, self.graph.leading.__getitem__).keys() - frozenset().union(*map(self.graph.beyond, first))
         instructions = ((number, event.offset) for number in blocks for event in self.instructions[number])
         return frozenset(place for number, place in instructions if place < first.get(number, place + 1))

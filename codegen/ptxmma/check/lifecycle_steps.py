@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ptxmma.check.kernels import Kernel
-from ptxmma.check.partial_barriers import apart
-from ptxmma.check.transitions import EXIT, Held, Machine, Step, is_made
+from ptxmma.check.kernels import Kernel, threads_at
+from ptxmma.check.transitions import EXIT, PARTIAL, Held, Machine, Step, is_made
+from ptxmma.ptx import thread_values
 from ptxmma.ptx.blocks import opposite
 from ptxmma.ptx.graphs import spread
+from ptxmma.ptx.outline import is_any
 from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
@@ -41,14 +43,47 @@ def steps_of(kernel: Kernel, machine: Machine, objects: Mapping[int, Hashable]) 
 
 def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]:
     """The instructions that concern a lifecycle, with the numbers of their blocks."""
-    meets = machine.life.meets
-    without = {*apart(kernel.text, kernel.executed.values(), kernel.executed_together.values(), meets)} if meets else set[int]()
-    idle = {each for each in machine.life.transitions if each.before and _all_come_before(kernel, each)}
-    for number, events in enumerate(kernel.instructions):
-        for event in events:
-            made = machine.on(event.opcode) if event.offset not in without else ()
-            if any(each not in idle and _may_count(kernel, event, each) for each in made):
-                yield number, event
+    without = {*_apart(kernel, machine.life.meets)}
+    made = functools.cache(lambda opcode: [each for each in machine.on(opcode) if not (each.before and _all_come_before(kernel, each))])
+    for number, event in kernel.named(made):
+        if event.offset not in without and any(_may_count(kernel, event, each) for each in made(event.opcode)):
+            yield number, event
+
+
+def _apart(kernel: Kernel, words: Sequence[str]) -> Iterator[int]:
+    """The places of barriers that may not wait for the threads which execute some instructions.
+
+    None of the threads that come to the barrier has executed one, or met one that has; or all threads of the block come to a barrier
+    that waits for fewer.  Where a register names a barrier, it may be any.
+
+    Args:
+        kernel: the kernel.
+        words: the first words of the instructions.
+    """
+    text, executed = kernel.text, kernel.executed if words else {}
+    barriers = kernel.named(lambda opcode: opcode.startswith(b"bar")) if executed else []
+    named = {place: match for _, (_, place, *_) in barriers if place in executed and (match := PARTIAL.match(text, place)) is not None}
+    coming = {match[1]: 0 for match in named.values()}
+    if not named or any(name.startswith(b"%") for name in coming):
+        return
+    for place, match in named.items():
+        coming[match[1]] |= executed[place].threads
+    met = 0
+    for _, event in kernel.named(lambda opcode: is_any(opcode, words)):
+        met |= threads_at(executed, event.offset)
+    for _ in coming:  # in each round, one barrier more may have met them
+        for threads in coming.values():
+            met |= threads if threads & met else 0
+    # The kernel is for blocks that have a thread which executes each instruction.
+    first = max(each.threads & -each.threads for each in executed.values())
+    exist = max(first, 1 << (thread_values.threads_of(text) - 1) if b".reqntid" in text[: text.find(b"{")] else 1)
+    for place, match in named.items():
+        if place not in kernel.executed_together:
+            continue
+        threads = kernel.executed_together[place].threads
+        waits_for_fewer = match[2].isdigit() and (threads & (2 * exist - 1)).bit_count() > int(match[2])
+        if waits_for_fewer or not coming[match[1]] & met:
+            yield place
 
 
 def _may_count(kernel: Kernel, event: Event, transition: Transition) -> bool:
@@ -61,7 +96,7 @@ def _may_count(kernel: Kernel, event: Event, transition: Transition) -> bool:
 def _all_come_before(kernel: Kernel, transition: Transition) -> bool:
     """Return whether none of a transition's instructions comes after the first of those that all are to come before."""
     early = kernel.preceding(transition.before)
-    return all(each.offset in early for events in kernel.instructions for each in events if is_made(transition, each.opcode))
+    return all(event.offset in early for _, event in kernel.named(lambda opcode: is_made(transition, opcode)))
 
 
 def _happens_once(kernel: Kernel, machine: Machine, events: Mapping[int, Sequence[Event]]) -> bool:

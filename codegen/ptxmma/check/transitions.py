@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.check.partial_barriers import is_partial
 from ptxmma.ptx.outline import starts
 from ptxmma.ptx.writes import predicate_before
 
@@ -22,6 +21,8 @@ EXIT = b"exit"
 ALIGNED = b".aligned"
 #: Bytes before an opcode in which its predicate is looked for.
 _LONGEST_PREDICATE = 256
+#: A barrier of the thread block for a number of its threads: the barrier that it names, and the number.
+PARTIAL = re.compile(rb"(?:bar|barrier)(?:\.cta)?\.(?:sync|arrive)(?:\.aligned)?\s+([\w$%]+)\s*,\s*([\w$%]+)")
 _NUMBER = re.compile(rb"\s*(\d+)\b")
 #: A state, and the number of objects, up to the highest that makes a difference.
 Held = tuple[str, int]
@@ -125,7 +126,7 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
         at = Happening(match.start(), match[0], machine.number(text, match.start(), match[0]))
         made = [each for each in machine.counting(state, count, at) if not each.after]
         ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
-        if (not made and not ends) or (life.meets and is_partial(text, match.start())):
+        if (not made and not ends) or (life.meets and PARTIAL.match(text, match.start())):
             continue
         near = max(0, match.start() - _LONGEST_PREDICATE)
         begin = max(text.rfind(mark, near, match.start()) for mark in (b";", b"{", b"}", b":", b"\n"))

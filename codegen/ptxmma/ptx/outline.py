@@ -205,3 +205,8 @@ def opcodes_of(text: bytes, words: Iterable[bytes]) -> list[re.Match[bytes]]:
 def starts(opcode: bytes, start: bytes) -> bool:
     """Return whether an opcode is another one, with more modifiers or without."""
     return opcode == start or opcode.startswith(start + b".")
+
+
+def is_any(opcode: bytes, words: Iterable[str]) -> bool:
+    """Return whether an opcode is one of some others, with more modifiers or without."""
+    return any(starts(opcode, word.encode()) for word in words)
