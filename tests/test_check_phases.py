@@ -201,6 +201,16 @@ def test_a_wait_before_what_completes_its_phase_is_found(wrong: tuple[str, ...],
     assert rules(*right, _READ) == []
 
 
+@pytest.mark.parametrize(("free", "compared", "found"), [("1", "%r3", []), ("0", "%r3", ["endless-wait"]), ("0", "%r8", [])])
+def test_readers_without_rounds_arrive_no_more_than_they_wait(free: str, compared: str, found: list[str]) -> None:
+    lines = (
+        *("@%p1 bra fill;", f"not.b32 %r8, %r3; setp.eq.u32 %p4, {compared}, 0; @%p4 bra tail;", poll("full", "%r1", "0"), _READ),
+        *("tail: setp.lt.s32 %p5, %r3, 1; @%p5 bra on;", f"{_ARRIVE} on: ret;"),
+        *("fill:", poll("empty", "%r1+8", free), _EXPECT, _COPY),
+    )
+    assert rules(*lines) == found
+
+
 @pytest.mark.parametrize(
     "lines",
     [

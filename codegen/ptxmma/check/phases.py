@@ -6,6 +6,7 @@ parities that are computed from constants.  Where either is not known, a wait le
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import miscounted, most, times_of, too_few, too_many, uncounted
 from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
-from ptxmma.check.progress import Numbers, Progress, Wait
+from ptxmma.check.progress import Numbers, Progress, Wait, kinds_of_blocks
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ptxmma.check.kernels import Kernel
     from ptxmma.check.mbarriers import Mbarriers
     from ptxmma.model import Pairing
+    from ptxmma.ptx.conditions import Condition
     from ptxmma.ptx.sums import Term
 
 RULES: Mapping[str, Rule] = {
@@ -58,6 +60,9 @@ RULES: Mapping[str, Rule] = {
         *(examples.rounds(change) for change in (0, 1)),
     ),
 }
+
+
+_NONE = frozenset[int]()
 
 
 class PhaseJudge:
@@ -92,9 +97,10 @@ class PhaseJudge:
             if barriers.made and (left := uncounted(barriers)):
                 first = barriers.made[0].use
                 yield Remark(Token(first.opcode, first.offset), "note", "not-followed", left), first.opcode
-            phases = _Phases(barriers)
+            usual, busy = (kinds_of_blocks(kernel, many_rounds=many) for many in (False, True))
+            phases = _Phases(barriers, usual)
             found = {
-                "endless": phases.endless(),
+                "endless": [*phases.endless()] or (_Phases(barriers, busy).endless() if busy != usual else ()),
                 "early": phases.early(),
                 "unchanged": _firsts(phases.unchanged()),
                 "uneven": _firsts(phases.uneven()),
@@ -120,9 +126,14 @@ class PhaseJudge:
 
 
 class _Phases:
-    """The waits and the arrivals of a kernel, and the order in which waits open."""
+    """The waits and the arrivals of a kernel, and the order in which waits open.
 
-    def __init__(self, barriers: Mbarriers) -> None:
+    Args:
+        barriers: the mbarriers of the kernel.
+        kinds: the conditions that hold in each kind of thread block.
+    """
+
+    def __init__(self, barriers: Mbarriers, kinds: Iterable[frozenset[Condition]]) -> None:
         self._barriers, self._kernel = barriers, barriers.kernel
         text = barriers.kernel.text
         self._waits = {each.use.offset: each for each in barriers.waits}
@@ -131,40 +142,59 @@ class _Phases:
             for place, (use, block) in self._waits.items()
         }
         names = {word for each in barriers.waits for word in words_of(each.use.operand)}
-        self._progress = Progress(self._kernel, waits, names)
+        self._kinds = [Progress(self._kernel, waits, names, conditions) for conditions in kinds]
         self._short: dict[int, str] = {}  # the waits for a first phase before which fewer arrive than it needs, with both numbers
         self.first: dict[int, Numbers] = {}  # the parities with which each wait is reached for the first time
         self._open()
 
     def _open(self) -> None:
         """Let threads go on from one wait after the other, until no further wait lets them."""
-        fresh: Collection[int] = self._waits
+        fresh = True
         while fresh:
-            coming = [each for each in self._waits.values() if self._progress.is_reached(each.block)]
-            for each in coming:
+            coming = [(kind, each) for kind in self._kinds for each in self._waits.values() if kind.is_reached(each.block)]
+            for _, each in coming:
                 self.first.setdefault(each.use.offset, self._parities(each))
-            fresh = [each.use.offset for each in coming if each.use.offset not in self._progress.open and self._lets(each)]
-            self._progress.let(fresh)
+            opening = [(kind, each.use.offset) for kind, each in coming if each.use.offset not in kind.open and self._lets(each, kind)]
+            for kind in self._kinds:
+                kind.let(offset for other, offset in opening if other is kind)
+            fresh = bool(opening)
 
-    def _parities(self, wait: Used) -> Numbers:
+    def _parities(self, wait: Used, kind: Progress | None = None) -> Numbers:
         """The parities for which a wait may have asked so far: the lowest bits of its operand; None where they are not known."""
-        numbers = self._progress.numbers(wait.use.operand, wait.use.offset)
-        return None if numbers is None else frozenset(number & 1 for number in numbers)
+        found = _NONE
+        for each in [kind] if kind else [each for each in self._kinds if each.is_reached(wait.block)]:
+            numbers = each.numbers(wait.use.operand, wait.use.offset)
+            if numbers is None:
+                return None
+            found |= {number & 1 for number in numbers}
+        return found
 
-    def _lets(self, wait: Used) -> bool:
-        """Return whether a wait lets threads go on: its phase may be complete."""
+    def _lets(self, wait: Used, kind: Progress) -> bool:
+        """Return whether a wait lets threads of a kind of thread block go on: its phase may be complete."""
         place = wait.use.place
-        if place is None or self._parities(wait) != frozenset([0]):
+        if place is None or self._parities(wait, kind) != frozenset([0]):
             return True
-        arrivals = [each for each in self._barriers.arrivals_on(place) if self._progress.is_reached(each.block)]
+        arrivals = [each for each in self._barriers.arrivals_on(place) if self._threads(each.block)]
         count = self._barriers.arrivals_of_a_phase(place) or 0
-        if count <= len(arrivals) or any(self._progress.returns_to(each.block) for each in arrivals):
+        if count <= len(arrivals) or any(kind.returns_to(each.block) for each in arrivals for kind in self._kinds):
             return bool(arrivals)
         total = most(self._barriers, arrivals)
         if not total or total >= count:
             return bool(arrivals)
         self._short[wait.use.offset] = f"{count:,}, and no more than {total:,} come before"
         return False
+
+    def _threads(self, block: int) -> int:
+        """A mask of the threads that reach a block."""
+        return functools.reduce(int.__or__, (kind.threads(block) for kind in self._kinds))
+
+    def _shut(self) -> list[int]:
+        """The places of the waits that are reached, and let no thread of some kind of thread block go on."""
+        return [
+            offset
+            for offset, each in sorted(self._waits.items())
+            if any(offset not in kind.open and kind.is_reached(each.block) for kind in self._kinds)
+        ]
 
     def early(self) -> Iterator[tuple[Used, str]]:
         """The remarks on waits that return at once though the threads need the first phase: they have begun it, or read what it brings."""
@@ -175,7 +205,7 @@ class _Phases:
                 continue
             filled = {block for use, block in self._barriers.fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._barriers.arrivals if use.place == place and not place.step}
-            if begun and self._progress.threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
+            if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
                 cause = "the thread has begun phase 0 before; begin with parity 0"
             elif filled and filled.isdisjoint(self._after(wait)):
                 cause = "copies bring its bytes in phase 0; begin with parity 0"
@@ -228,16 +258,17 @@ class _Phases:
                 if after >= 0 and not (predicate and registers.is_elected(opposite(predicate))):
                     yield after, registers.threads(predicate)
 
-        return spread({start: self._progress.threads(start)}, leaving)
+        return spread({start: self._threads(start)}, leaving)
 
     def few(self) -> Iterator[tuple[Used, str]]:
         """The waits for a first phase that does not complete, with the numbers of arrivals; and other mbarriers on which too few arrive."""
-        yield from ((self._waits[offset], details) for offset, details in self._short.items() if offset not in self._progress.open)
+        shut = self._shut()
+        yield from ((self._waits[offset], details) for offset, details in self._short.items() if offset in shut)
         yield from too_few(self._barriers)
 
     def endless(self) -> Iterator[tuple[Used, str]]:
         """The first of the waits that let no thread go on, with the arrivals that come too late."""
-        shut = [each for offset, each in sorted(self._waits.items()) if offset in self.first and offset not in self._progress.open]
+        shut = [self._waits[offset] for offset in self._shut()]
         missing = [(each, self._barriers.arrivals_on(each.place)) for each in shut if each.place is not None]
         if missing and not self._short and all(arrivals for _, arrivals in missing):
             wait, arrivals = missing[0]
@@ -258,7 +289,7 @@ class _Phases:
     def unchanged(self) -> Iterator[tuple[Used, str]]:
         """The waits for one parity in every round of a loop though each round uses a phase, with the arrivals that complete it."""
         barriers = self._barriers
-        if any(offset not in self._progress.open for offset in self.first):
+        if self._shut():
             return  # a later round may change the parity
         for _, wait in sorted(self._waits.items()):
             place, turn = wait.place, barriers.round_of(wait)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.conditions import Predicates
+from ptxmma.ptx.conditions import Condition, Predicates, contradicts, joined
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import reachable, spread
 from ptxmma.ptx.thread_masks import ALL_THREADS
@@ -32,6 +32,8 @@ _DEEPEST = 8
 _CARRYING = (b"mov.", b"cvt.", b"not.pred", b"and.pred", b"or.pred", b"selp.", b"setp.")
 #: Instructions whose results are not computed from their operands alone.
 _READING = (b"mbarrier.", b"ld.", b"atom.", b"shfl.", b"elect.", b"tcgen05.")
+#: Values of a thread block by which kinds are told apart: each doubles the ways that are followed.
+_MOST_SPLIT = 2
 _EITHER, _NONE = frozenset([0, 1]), frozenset[int]()
 #: Numbers that a register may have; None where they are not known.
 Numbers = frozenset[int] | None
@@ -53,6 +55,32 @@ class Wait(NamedTuple):
     predicated: bool
 
 
+def kinds_of_blocks(kernel: Kernel, *, many_rounds: bool) -> list[frozenset[Condition]]:
+    """The conditions that hold in each kind of thread block of a launch, on values that several branches compare with constants.
+
+    Args:
+        kernel: the kernel.
+        many_rounds: whether those that are the same in all blocks are larger than the constants.  Such a number says how many rounds there
+            are.  Without any, threads pass waits in which they are held with some.
+    """
+    branches: dict[bytes, list[Condition]] = {}
+    for each in (kernel.registers.condition(way.predicate, way.offset) for ways in kernel.ways for way in ways if way.predicate):
+        if each.uniform:
+            branches.setdefault(each.value.text, []).append(each)
+    compared = sorted((each for each in branches.values() if len({one.offset for one in each}) > 1), key=len, reverse=True)
+    kinds = [frozenset[Condition]()]
+    for conditions in (each for each in compared if each[0].of_launch and many_rounds):
+        larger = max(each.number for each in conditions) + 1
+        for each in conditions:
+            both = joined(kinds[0], each) if each.holds_for(larger) else None
+            kinds = [both.conditions] if both is not None and both.certain else kinds
+    for conditions in itertools.islice((each for each in compared if not each[0].of_launch), _MOST_SPLIT):
+        numbers = sorted({each.number + step for each in conditions for step in (-1, 0, 1)})
+        outcomes = {frozenset(each for each in conditions if each.holds_for(number)) for number in numbers}
+        kinds = [kind | outcome for kind in kinds for outcome in outcomes]
+    return kinds
+
+
 class Progress:
     """The blocks that threads reach; waits are opened one after the other.
 
@@ -60,12 +88,13 @@ class Progress:
         kernel: the kernel.
         waits: its waits, by their places.
         names: registers whose numbers are asked for.
+        conditions: conditions that hold for all threads: other ways are left out.
 
     Attributes:
         open: the places of the waits that let threads go on.
     """
 
-    def __init__(self, kernel: Kernel, waits: Mapping[int, Wait], names: Iterable[bytes]) -> None:
+    def __init__(self, kernel: Kernel, waits: Mapping[int, Wait], names: Iterable[bytes], conditions: frozenset[Condition]) -> None:
         self._kernel, self._registers = kernel, kernel.registers
         self._last = {wait.block: wait for wait in sorted(waits.values())}
         self._outcomes = {number: outcomes for number in self._last if (outcomes := self._outcomes_of(number))}
@@ -79,7 +108,14 @@ class Progress:
         # Masks of the threads that reach each block, and of the threads of which one in each warp does.
         self._reached: dict[tuple[int, bool], int] = {(0, False): ALL_THREADS}
         self.open: set[int] = set()
-        self._ways = [[(after, predicate, *self._takers(predicate)) for after, predicate, _ in each if after >= 0] for each in kernel.ways]
+        self._ways = [
+            [
+                (after, predicate, *self._takers(predicate))
+                for after, predicate, offset in each
+                if after >= 0 and not (predicate and contradicts(conditions, self._registers.condition(predicate, offset)))
+            ]
+            for each in kernel.ways
+        ]
         self._returns: dict[int, bool] = {}  # the blocks to which threads return, until others open
         self._stopped = {(0, False)}  # blocks at whose ends threads wait
         self.let([])
@@ -237,6 +273,7 @@ class _Numbers:
         self._shut: list[_Site] = []  # the reached waits that are shut
         self._written: dict[bytes, dict[_Site, frozenset[int]]] = {site.name: {} for site in self._sites}  # by reached instructions
         self._known: dict[bytes, Numbers] = {site.name: frozenset() for site in self._sites}
+        self._coming = functools.cache(self._coming_to)
         self._early: set[_Site] = set()  # instructions that read a register before the block writes it, which no loop repeats yet
 
     def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
@@ -275,31 +312,34 @@ class _Numbers:
         return frozenset([number]) if number is not None else self._known.get(operand)
 
     def before(self, operand: bytes, block: int, at: int) -> Numbers:
-        """The numbers of an operand that an instruction in a block reads: what was written last, if the one way to it writes it."""
-        numbers, writers = self.of(operand), self._writers.get(operand, ())
-        if numbers is None or len(writers) < 2:
+        """The numbers of an operand that an instruction at a place in a block may read."""
+        numbers, written = self.of(operand), self._written.get(operand, {})
+        if numbers is None or len(self._writers.get(operand, ())) < 2:
             return numbers
-        written, read = self._written[operand], _NONE
-        while True:
-            own = [each for each in writers if each.block == block]
-            same = [each for each in own if each.offset < at]
+        return _NONE.union(*(written.get(each, _NONE) for each in self._coming(operand, block, at)))
+
+    def _coming_to(self, operand: bytes, block: int, at: int) -> list[_Site]:
+        """The instructions that write a register last on some way to a place in a block."""
+        coming, waiting, seen = list[_Site](), [(block, at)], set[int]()
+        while waiting:
+            block, at = waiting.pop()
+            same = [each for each in self._writers[operand] if each.block == block and each.offset < at]
             last = max((each.offset for each in same if each.sure), default=-1)
-            read = read.union(*(written.get(each, _NONE) for each in same if each.offset >= last))
-            before = self._entering[block] - {block}  # a block that repeats itself polls
-            if last >= 0:
-                return read
-            if len(before) != 1 or (own and block in self._entering[block]):
-                return numbers
-            (block,), at = before, sys.maxsize
+            coming += [each for each in same if each.offset >= last]
+            fresh = self._entering[block] - seen if last < 0 else _NONE
+            seen |= fresh
+            waiting += [(number, sys.maxsize) for number in fresh]
+        return coming
 
     def _read(self, operand: bytes, site: _Site) -> Numbers:
         """The numbers of an operand that an instruction reads: not what comes after it in its block, unless a loop repeats that."""
-        numbers, written = self.before(operand, site.block, site.offset), self._written.get(operand, {})
-        before = [each for each in written if each.block != site.block or each.offset < site.offset]
-        if numbers is None or len(before) == len(written) or self._returns_to(site.block):
+        numbers, writers = self.before(operand, site.block, site.offset), self._writers.get(operand, ())
+        later = [each for each in writers if each.block == site.block and each.offset >= site.offset]
+        if numbers is None or not later or self._returns_to(site.block):
             return numbers
         self._early.add(site)
-        return numbers & _NONE.union(*(written[each] for each in before))
+        coming = [each for each in self._coming(operand, site.block, site.offset) if each not in later]
+        return _NONE.union(*(self._written[operand].get(each, _NONE) for each in coming))
 
     def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
         """The numbers that an instruction has written before, and those that it writes."""

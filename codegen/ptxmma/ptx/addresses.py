@@ -253,8 +253,13 @@ class Addresses:
         compared = _COMPARED.fullmatch(writes[0][0])
         one, _, limit = (part.strip() for part in writes[0][2].partition(b","))
         number = literals.integer(limit)
-        if compared is None or number is None or one != counted:
+        if compared is None or number is None:
             return 0
+        if one != counted:  # the number before it is compared
+            added = self._registers.writes(counted)
+            if len(added) != 1 or not added[0][0].startswith(b"add.") or [part.strip() for part in added[0][2].split(b",")] != [one, b"1"]:
+                return 0
+            number += 1
         return number + (compared[1] in ((b"gt", b"hi") if first == b"0" else (b"le", b"ls")))
 
 

@@ -94,6 +94,15 @@ class Condition(NamedTuple):
         """True if all threads of a thread block see the same outcome, at all times."""
         return not self.value.changes and self.value.causes.isdisjoint((_THREADS, _MEMORY, _ELECTED))
 
+    def holds_for(self, number: int) -> bool:
+        """Return whether a number gives the outcome."""
+        return _TESTS[self.test](number, self.number) == self.holds
+
+    @property
+    def of_launch(self) -> bool:
+        """True if all thread blocks of a launch see the same outcome: only parameters and constants decide it."""
+        return self.uniform and not any(cause.startswith(b"%") for cause in self.value.causes)
+
     def outcome(self) -> _Outcome:
         """The outcome of the comparison, whatever the value is."""
         return self.test, self.number, self.holds
