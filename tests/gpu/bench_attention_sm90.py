@@ -173,9 +173,11 @@ def _measure(
         stop.record()
         if read:
             note(moments[1])
-        while read and not stop.query():  # type: ignore[no-untyped-call]
-            watts[one].append(_watts())
-            sleep(0.01)
+        if read:
+            watts[one].append(_watts())  # once at least: where the host takes as long for a launch as the chip does, all is done by now
+            while not stop.query():  # type: ignore[no-untyped-call]
+                sleep(0.01)
+                watts[one].append(_watts())
         torch.cuda.synchronize()
         if read:
             counted = (moments[1] - moments[0])[(moments != 0).all(dim=(0, 2))]

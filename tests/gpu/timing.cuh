@@ -44,9 +44,11 @@ inline void measure(std::vector<Candidate>& candidates, int rounds, float ms, cu
     for (int i = 0; i < launches; ++i) candidate.run(stream);
     CHECK(cudaEventRecord(stop, stream));
     if (read) stretch.end(stream);
-    while (read && cudaEventQuery(stop) == cudaErrorNotReady) {
-      candidate.watts.push_back(power.watts());
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (read) {
+      do {  // once at least: where the host takes as long for a launch as the chip does, all is done by now
+        if (const unsigned watts = power.watts(); watts > 0) candidate.watts.push_back(watts);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      } while (cudaEventQuery(stop) == cudaErrorNotReady);
     }
     CHECK(cudaStreamSynchronize(stream));
     if (read) candidate.megahertz.push_back(stretch.megahertz());
