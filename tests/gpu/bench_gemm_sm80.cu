@@ -3,46 +3,17 @@
 #include <set>
 #include <string>
 
-#include <cublasLt.h>
 #include <cuda.h>
 
-#include "bench.cuh"
+#include "cublas.cuh"
 #include "gemm_sm80_plan.cuh"
 
 int cutlass_bf16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
 int cutlass_f16(int choice, int m, int n, int k, const void* a, const void* b, void* d, cudaStream_t stream);
 
-template <class Element>
-struct Library;
-template <>
-struct Library<ptxmma::bf16> {
-  static constexpr cudaDataType_t type = CUDA_R_16BF;
-  static constexpr auto cutlass = cutlass_bf16;
-};
-template <>
-struct Library<ptxmma::f16> {
-  static constexpr cudaDataType_t type = CUDA_R_16F;
-  static constexpr auto cutlass = cutlass_f16;
-};
-
-// A product of cublasLt. It counts columns first: its A is our B.
-struct Product {
-  cublasLtHandle_t library;
-  cublasLtMatmulDesc_t operation;
-  cublasLtMatrixLayout_t a, b, d;
-  const void *data_a, *data_b;
-  void* data_d;
-  void* work;
-  size_t work_size;
-  cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
-    const float one = 1, zero = 0;
-    return cublasLtMatmul(
-        library, operation, &one, data_a, a, data_b, b, &zero, data_d, d, data_d, d, &algorithm, work, work_size, stream);
-  }
-};
-
 // The names of the kernels that an algorithm launches.
-std::string kernels_of(const Product& product, const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) {
+template <class Element>
+std::string kernels_of(const CublasProduct<Element>& product, const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) {
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   const cublasStatus_t status = product.run(algorithm, stream);
   cudaGraph_t graph;
@@ -75,16 +46,19 @@ bool for_ampere(const std::string& names) {
 }
 
 // The algorithms that run one kernel with mma.sync, one for each kernel and order of tiles.
-std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(const Product& product, cudaDataType_t type, cudaStream_t stream) {
+template <class Element>
+std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(cublasLtHandle_t library, const CublasProduct<Element>& product,
+                                                                            cudaStream_t stream) {
+  constexpr auto type = Library<Element>::in, scalar = Library<Element>::scalar;
+  constexpr auto compute = Library<Element>::compute;
   std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> algorithms;
   std::set<std::string> seen;
   std::vector<int> ids(256);
   int count = 0;
-  CHECK(cublasLtMatmulAlgoGetIds(
-      product.library, CUBLAS_COMPUTE_32F, CUDA_R_32F, type, type, type, type, static_cast<int>(ids.size()), ids.data(), &count));
+  CHECK(cublasLtMatmulAlgoGetIds(library, compute, scalar, type, type, type, type, static_cast<int>(ids.size()), ids.data(), &count));
   for (int i = 0; i < count; ++i) {
     cublasLtMatmulAlgo_t algorithm;
-    CHECK(cublasLtMatmulAlgoInit(product.library, CUBLAS_COMPUTE_32F, CUDA_R_32F, type, type, type, type, ids[i], &algorithm));
+    CHECK(cublasLtMatmulAlgoInit(library, compute, scalar, type, type, type, type, ids[i], &algorithm));
     const auto choices = [&](cublasLtMatmulAlgoCapAttributes_t what) {
       size_t bytes = 0;
       cublasLtMatmulAlgoCapGetAttribute(&algorithm, what, nullptr, 0, &bytes);
@@ -100,12 +74,7 @@ std::vector<std::pair<std::string, cublasLtMatmulAlgo_t>> ampere_algorithms(cons
           cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile);
           cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_STAGES_ID, &stages, sizeof stages);
           cublasLtMatmulAlgoConfigSetAttribute(&one, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, &swizzle, sizeof swizzle);
-          cublasLtMatmulHeuristicResult_t result;
-          if (cublasLtMatmulAlgoCheck(
-                  product.library, product.operation, product.a, product.b, product.d, product.d, &one, &result) != CUBLAS_STATUS_SUCCESS ||
-              result.workspaceSize > product.work_size) {
-            continue;
-          }
+          if (!product.takes(one)) continue;
           const std::string name = kernels_of(product, one, stream);
           if (!for_ampere(name) || !seen.insert(name + std::to_string(swizzle)).second) continue;
           algorithms.push_back({name, one});
@@ -121,7 +90,6 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   const int m = size.m, n = size.n, k = size.k;
   using T = ptxmma::storage<Element>;
   DeviceArray<T> a(size_t(m) * k), b(size_t(n) * k), d(size_t(m) * n);
-  DeviceArray<char> work(64 << 20);
   fill_integers<<<1024, 256>>>(a.data, a.size, 1, 2);
   fill_integers<<<1024, 256>>>(b.data, b.size, 2, 1);
 
@@ -136,21 +104,16 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
 
-  Product product = {library, nullptr, nullptr, nullptr, nullptr, b.data, a.data, d.data, work.data, work.size};
-  const cublasOperation_t transpose = CUBLAS_OP_T;
-  CHECK(cublasLtMatmulDescCreate(&product.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  CHECK(cublasLtMatmulDescSetAttribute(product.operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose));
-  CHECK(cublasLtMatrixLayoutCreate(&product.a, Library<Element>::type, k, n, k));
-  CHECK(cublasLtMatrixLayoutCreate(&product.b, Library<Element>::type, k, m, k));
-  CHECK(cublasLtMatrixLayoutCreate(&product.d, Library<Element>::type, n, m, n));
+  const CublasProduct<Element> product(library, size, a.data, b.data, d.data);
   std::vector<std::string> names = {"ours"};
-  const auto algorithms = ampere_algorithms(product, Library<Element>::type, stream);
+  const auto algorithms = ampere_algorithms(library, product, stream);
   for (const auto& [kernel, algorithm] : algorithms) {
-    candidates.push_back({[&, algorithm = &algorithm](cudaStream_t on) { CHECK(product.run(*algorithm, on)); }});
+    candidates.push_back(product.candidate(algorithm));
     names.push_back(kernel);
   }
+  const auto cutlass = std::is_same_v<Element, ptxmma::bf16> ? cutlass_bf16 : cutlass_f16;
   for (int choice = 0; choice < 5; ++choice) {
-    candidates.push_back({[&, choice](cudaStream_t on) { CHECK(Library<Element>::cutlass(choice, m, n, k, a.data, b.data, d.data, on)); }});
+    candidates.push_back({[&, choice](cudaStream_t on) { CHECK(cutlass(choice, m, n, k, a.data, b.data, d.data, on)); }});
     names.push_back("CUTLASS " + std::to_string(choice));
   }
 
@@ -161,12 +124,10 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, bool in_mean) {
     for (size_t i = first; i < last; ++i) best = candidates[i].time() < candidates[best].time() ? i : best;
     return best;
   };
-  const size_t cutlass = fastest(algorithms.size() + 1, candidates.size());
-  const size_t cublas = algorithms.empty() ? cutlass : fastest(1, algorithms.size() + 1);
-  std::fprintf(stderr, "%s, %s\n", names[cublas].c_str(), names[cutlass].c_str());
-  rows.measure(size.text(), size.work(), {{candidates[0].run}, {candidates[cublas].run}, {candidates[cutlass].run}}, in_mean);
-  for (cublasLtMatrixLayout_t layout : {product.a, product.b, product.d}) CHECK(cublasLtMatrixLayoutDestroy(layout));
-  CHECK(cublasLtMatmulDescDestroy(product.operation));
+  const size_t of_cutlass = fastest(algorithms.size() + 1, candidates.size());
+  const size_t of_cublas = algorithms.empty() ? of_cutlass : fastest(1, algorithms.size() + 1);
+  std::fprintf(stderr, "%s, %s\n", names[of_cublas].c_str(), names[of_cutlass].c_str());
+  rows.measure(size.text(), size.work(), {{candidates[0].run}, {candidates[of_cublas].run}, {candidates[of_cutlass].run}}, in_mean);
   CHECK(cudaStreamDestroy(stream));
 }
 

@@ -1,4 +1,4 @@
-// A product of cublasLt: all that its heuristic offers, its default first.
+// A product of cublasLt, by the algorithms that its heuristic offers or by others.
 #pragma once
 
 #include <type_traits>
@@ -39,7 +39,7 @@ class CublasProduct {
 
  public:
   CublasProduct(cublasLtHandle_t library, Size size, const void* a, const void* b, void* d)
-      : library_(library), a_(a), b_(b), d_(d), work_(size_t(1) << 30), offers_(64) {  // a large workspace: none of the offers is left out
+      : library_(library), a_(a), b_(b), d_(d), work_(size_t(1) << 30) {  // a large workspace: no algorithm is left out
     const auto [m, n, k] = size;
     const cublasOperation_t transpose = CUBLAS_OP_T;
     const int8_t fast = std::is_same_v<Element, ptxmma::e4m3>;  // as wgmma sums; the default moves sums to other registers in between
@@ -50,14 +50,6 @@ class CublasProduct {
     CHECK(cublasLtMatrixLayoutCreate(&layout_a_, Types::in, k, n, k));
     CHECK(cublasLtMatrixLayoutCreate(&layout_b_, Types::in, k, m, k));
     CHECK(cublasLtMatrixLayoutCreate(&layout_d_, Types::out, n, m, n));
-    cublasLtMatmulPreference_t preference;
-    CHECK(cublasLtMatmulPreferenceCreate(&preference));
-    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &work_.size, sizeof work_.size));
-    int count = 0;
-    CHECK(cublasLtMatmulAlgoGetHeuristic(library, operation_, layout_a_, layout_b_, layout_d_, layout_d_, preference,
-                                         static_cast<int>(offers_.size()), offers_.data(), &count));
-    offers_.resize(count);
-    CHECK(cublasLtMatmulPreferenceDestroy(preference));
   }
   ~CublasProduct() {
     for (cublasLtMatrixLayout_t layout : {layout_a_, layout_b_, layout_d_}) CHECK(cublasLtMatrixLayoutDestroy(layout));
@@ -66,14 +58,33 @@ class CublasProduct {
   CublasProduct(const CublasProduct&) = delete;
   CublasProduct& operator=(const CublasProduct&) = delete;
 
+  // Adds all that the heuristic offers, its default first.
   void add_to(std::vector<Candidate>& candidates) const {
-    for (const auto& offer : offers_) {
-      candidates.push_back({[this, &offer](cudaStream_t stream) {
-        const Scalar one = 1, zero = 0;
-        CHECK(cublasLtMatmul(library_, operation_, &one, b_, layout_a_, a_, layout_b_, &zero, d_, layout_d_, d_, layout_d_, &offer.algo,
-                             work_.data, work_.size, stream));
-      }});
-    }
+    cublasLtMatmulPreference_t preference;
+    CHECK(cublasLtMatmulPreferenceCreate(&preference));
+    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &work_.size, sizeof work_.size));
+    std::vector<cublasLtMatmulHeuristicResult_t> offers(64);
+    int count = 0;
+    CHECK(cublasLtMatmulAlgoGetHeuristic(library_, operation_, layout_a_, layout_b_, layout_d_, layout_d_, preference,
+                                         static_cast<int>(offers.size()), offers.data(), &count));
+    CHECK(cublasLtMatmulPreferenceDestroy(preference));
+    for (int i = 0; i < count; ++i) candidates.push_back(candidate(offers[i].algo));
+  }
+
+  Candidate candidate(const cublasLtMatmulAlgo_t& algorithm) const {
+    return {[this, algorithm](cudaStream_t stream) { CHECK(run(algorithm, stream)); }};
+  }
+
+  cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
+    const Scalar one = 1, zero = 0;
+    return cublasLtMatmul(library_, operation_, &one, b_, layout_a_, a_, layout_b_, &zero, d_, layout_d_, d_, layout_d_, &algorithm, work_.data,
+                          work_.size, stream);
+  }
+
+  bool takes(const cublasLtMatmulAlgo_t& algorithm) const {
+    cublasLtMatmulHeuristicResult_t result;
+    return cublasLtMatmulAlgoCheck(library_, operation_, layout_a_, layout_b_, layout_d_, layout_d_, &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= work_.size;
   }
 
  private:
@@ -82,7 +93,6 @@ class CublasProduct {
   const void *a_, *b_;
   void* d_;
   DeviceArray<char> work_;
-  std::vector<cublasLtMatmulHeuristicResult_t> offers_;
   cublasLtMatmulDesc_t operation_;
   cublasLtMatrixLayout_t layout_a_, layout_b_, layout_d_;
 };
