@@ -61,7 +61,8 @@ bool check(const Case& one, ptxmma_majorness major_a, ptxmma_majorness major_b, 
         if (integers) {
           y = double(float(Out(float(y))));
         } else {
-          error = sum_error<Element>(k, sparse) * terms[i] + rounding_error<Out>() * (std::fabs(y) + sum_error<Element>(k, sparse) * terms[i]);
+          error = sum_error<Element>(k, sparse) * terms[i];
+          error += rounding_error<Out>(std::fabs(y) + error);
         }
       }
       if (!(std::fabs(x - y) <= error)) {

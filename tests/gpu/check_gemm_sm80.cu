@@ -87,7 +87,8 @@ bool check(int m, int n, int k, int padding, bool integers, float alpha, float b
         if (integers) {
           y = double(float(Out(float(y))));
         } else {
-          error = sum_error<Element>(k) * terms[i] + rounding_error<Out>() * (std::fabs(y) + sum_error<Element>(k) * terms[i]);
+          error = sum_error<Element>(k) * terms[i];
+          error += rounding_error<Out>(std::fabs(y) + error);
         }
       }
       if (!(std::fabs(x - y) <= error)) {

@@ -19,13 +19,13 @@ double sum_error(int k, bool sparse = false) {
   return (k + columns - 1) / columns * (depth + 1) * (fp8 ? 0x1p-13 : 0x1p-23);
 }
 
-// Half a unit in the last place, as a fraction, of what is written.
+// Half a unit in the last place of a number of this magnitude when it is written.
 template <class Out>
-double rounding_error() {
+double rounding_error(double magnitude) {
   if (std::is_same_v<Out, int32_t>) return 0;
-  if (std::is_same_v<Out, __nv_bfloat16>) return 0x1p-8;
-  if (std::is_same_v<Out, __half>) return 0x1p-11;
-  return 0x1p-22;  // alpha * sum + beta * c in float
+  if (std::is_same_v<Out, __nv_bfloat16>) return magnitude * 0x1p-8;
+  if (std::is_same_v<Out, __half>) return std::max(magnitude * 0x1p-11, 0x1p-25);  // near zero f16 has steps of 2^-24
+  return magnitude * 0x1p-22;                                                      // alpha * sum + beta * c in float
 }
 
 template <class T>
