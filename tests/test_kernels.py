@@ -396,17 +396,54 @@ def test_the_page_states_the_ratios_of_a_size(kernel: str, label: str, sizes: tu
     assert re.search(rf"   \* - {label}(?: \(goal: [\d.]+\))?{re.escape(line)}", _page(kernel))
 
 
-@pytest.mark.parametrize("kernel", ["gemm_sm90", "sparse_gemm_sm90", "attention_sm90"])
+def _short(types: str) -> str:
+    """Types as the pages name them in tables of profiles."""
+    return types.removeprefix("2:4 ").partition(" to ")[0]
+
+
+def _profiles(kernel: str) -> dict[tuple[str, str], str]:
+    """The figures of a page's table of profiles, by types and size."""
+    stated = re.findall(r"   \* - ([\w ]+), (\d+ (?:x|rows).*)((?:\n     - [\d., ]+)+)\n", _page(kernel))
+    return {(types, size): figures for types, size, figures in stated}
+
+
+@pytest.mark.parametrize("kernel", ["gemm_sm80", "gemm_sm90", "sparse_gemm_sm90", "attention_sm90"])
 def test_the_page_states_the_profiles(kernel: str) -> None:
     """Cycles, shares of the tensor cores and of L2, and bytes of L2, of the kernel and of the fastest other."""
-    recorded = {(row["types"].removeprefix("2:4 ").partition(" to ")[0], row["size"]): row for row in _rows("profile.csv", kernel)}
-    stated = re.findall(r"   \* - ([\w ]+), (\d+ (?:x|rows).*)((?:\n     - [\d., ]+)+)\n", _page(kernel))
+    recorded = {(_short(row["types"]), row["size"]): row for row in _rows("profile.csv", kernel)}
+    stated = _profiles(kernel)
     assert len(stated) > 10
-    for types, size, figures in stated:
+    for (types, size), figures in stated.items():
         row = recorded[types, size]
         names = ("thousand cycles", "tensor cores busy (%)", "L2 busy (%)", "MB through L2")
         pairs = (f"{row[name]}, {row[f'{name} of their best']}" for name in names)
         assert figures == "\n     - ".join(["", *pairs]), (types, size)
+
+
+_FIVE = ("4096 x 4096 x 4096", "8192 x 8192 x 8192", "4096 x 14336 x 4096", "2048 x 4096 x 7168", "16384 x 8192 x 1024")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "ratio", "goal"),
+    [
+        ("gemm_sm90", "geometric mean", "ratio to theirs", 1.03),
+        ("gemm_sm90", "geometric mean", "ratio to their best", 1.00),
+        ("gemm_sm90", r"(16|64|128) x 8192 x 8192", "ratio to their best", 0.95),
+        ("gemm_sm90", r"4096 x 4096 x 41\d\d", "ratio to their best", 0.98),
+        ("sparse_gemm_sm90", "geometric mean", "ratio to their best", 1.02),
+        ("sparse_gemm_sm90", r"8192 x (16|64|128) x 8192", "ratio to their best", 0.95),
+        ("attention_sm90", r"\d{4,} rows", "ratio to their best", 1.00),
+    ],
+)
+def test_a_goal_that_is_missed_has_its_profile_on_the_page(kernel: str, sizes: str, ratio: str, goal: float) -> None:
+    """Of a geometric mean, the profiles of its five sizes."""
+    rows = [row for row in _rows("speed.csv", kernel) if row["way"] == "sustained" and re.fullmatch(sizes, row["size"])]
+    assert rows
+    profiled = _profiles(kernel)
+    for row in rows:
+        if float(row[ratio]) < goal:
+            for size in _FIVE if row["size"] == "geometric mean" else (row["size"],):
+                assert (_short(row["types"]), size) in profiled, (row["types"], size)
 
 
 @pytest.mark.parametrize("kernel", ["gemm_sm80", "gemm_sm90", "sparse_gemm_sm90", "attention_sm90", "w4a16_sm80", "w4a16_sm90"])

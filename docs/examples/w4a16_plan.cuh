@@ -58,23 +58,25 @@ class Launch : public examples::PreparedKernel<Arguments> {
   using Base = examples::PreparedKernel<Arguments>;
   using Base::arguments_, Base::kernel_, Base::threads_, Base::shared_, Base::blocks_, Base::early_;
 
-  // Chooses the kernel of a product P, whose blocks have so many bytes of shared memory; a multiprocessor takes no more blocks than `most`.
+  // Chooses the kernel of a product P, whose blocks need so many bytes of shared memory. They take more if need be, so that a multiprocessor has no
+  // room for more blocks than `most`: those of the next launch would begin there early, and leave the rest spread unevenly.
   template <class P>
   cudaError_t use(void (*kernel)(Arguments), int shared, int most) {
     kernel_ = kernel;
     threads_ = P::threads;
-    shared_ = shared;
-    int device = 0, multiprocessors = 0, resident = 0, major = 0;
+    int device = 0, multiprocessors = 0, resident = 0, major = 0, room = 0;
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (status == cudaSuccess) status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (status == cudaSuccess) status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads_, shared);
+    if (status == cudaSuccess) status = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    shared_ = std::max(shared, room / (most + 1));
+    if (status == cudaSuccess) status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_);
+    if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads_, shared_);
     if (status == cudaSuccess && resident == 0) status = cudaErrorInvalidConfiguration;
     if (status != cudaSuccess) return status;
     const int units = ceil_div(arguments_.n, P::columns) * ceil_div(arguments_.k, P::depth);
     // With as many units for each block, as far as they go: the last block of more would take as long, and runs now often end with a tile.
-    blocks_ = ceil_div(units, ceil_div(units, multiprocessors * std::min(resident, most)));
+    blocks_ = ceil_div(units, ceil_div(units, multiprocessors * resident));
     early_ = major >= 9;
     status = cudaMalloc(&arguments_.parts, size_t(blocks_) * P::columns * P::rows * sizeof(float));
     const size_t flags = size_t(blocks_) * P::warps * sizeof(int);

@@ -42,7 +42,7 @@ class Plan : public Launch<Arguments<storage<Element>>> {
                                                {1, 1},
                                                CU_TENSOR_MAP_INTERLEAVE_NONE,
                                                CU_TENSOR_MAP_SWIZZLE_NONE,
-                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                               CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE};
     return description.encode(&map, data);
   }

@@ -75,15 +75,19 @@ void bench(cublasLtHandle_t library, Rows& rows, Size size, int multiprocessors)
 template <template <class, class> class Plan>
 void bench_kernel(cublasLtHandle_t library, const Options& options, const char* kernel, int multiprocessors) {
   using namespace ptxmma;
-  Rows int4(options, kernel, "int4 by f16"), int4_bf16(options, kernel, "int4 by bf16"), e2m1_f16(options, kernel, "e2m1 by f16"), uint4(options, kernel, "uint4 by f16");
+  const auto rows = [&](const char* types) { return Rows(options, kernel, types); };
+  Rows int4 = rows("int4 by f16"), int4_bf16 = rows("int4 by bf16"), e2m1 = rows("e2m1 by f16"), e2m1_bf16 = rows("e2m1 by bf16");
+  Rows uint4 = rows("uint4 by f16"), uint4_bf16 = rows("uint4 by bf16");
   for (const auto& [n, k] : {std::pair{8192, 8192}, {28672, 8192}, {8192, 28672}}) {
     for (const int m : {1, 16, 32, 64}) bench<Plan, f16, s4>(library, int4, {m, n, k}, multiprocessors);
   }
   for (const int m : {16, 64}) {
     const Size size = {m, 28672, 8192};
     bench<Plan, bf16, s4>(library, int4_bf16, size, multiprocessors);
-    bench<Plan, f16, e2m1>(library, e2m1_f16, size, multiprocessors);
+    bench<Plan, f16, ptxmma::e2m1>(library, e2m1, size, multiprocessors);
+    bench<Plan, bf16, ptxmma::e2m1>(library, e2m1_bf16, size, multiprocessors);
     bench<Plan, f16, u4>(library, uint4, size, multiprocessors);
+    bench<Plan, bf16, u4>(library, uint4_bf16, size, multiprocessors);
   }
 }
 

@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 kernels=("$@")
-[ ${#kernels[@]} -gt 0 ] || kernels=(gemm_sm90 w4a16 sparse_gemm_sm90 attention_sm90)
+[ ${#kernels[@]} -gt 0 ] || kernels=(gemm_sm90 w4a16 sparse_gemm_sm90 gemm_sm80 attention_sm90)
 metrics=sm__cycles_elapsed.max,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,lts__t_sectors.sum,dram__sectors.sum
 metrics+=,lts__t_sectors.avg.pct_of_peak_sustained_elapsed
 for kernel in "${kernels[@]}"; do
