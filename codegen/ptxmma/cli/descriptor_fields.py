@@ -169,21 +169,24 @@ def show(codec: Codec, given: Sequence[str], form: str) -> None:
 
 def table(codec: Codec, bits: int, form: str, element: ElementType | None = None) -> None:
     """A row for each field; with a type, bytes are counted in elements, too."""
+    from ptxmma.catalog.descriptors.bits import bits_of
     from ptxmma.cli.render import Table, draw
 
     rows: list[list[str | int | None]] = []
     for field, stored, value in codec.explain(bits):
         counted = [elements(field, value, element)] if element else []
-        rows.append([field.name, bit_range(field), stored, f"{value} {field.unit}" if field.unit else value, *counted, field.title])
+        rows.append([field.name, bits_of(field), stored, f"{value} {field.unit}" if field.unit else value, *counted, field.title])
     columns = ["field", "bits", "holds", "means", *([f"in {element.name}"] if element else []), "title"]
     draw(Table(columns, rows, hexadecimal(codec, bits)), form)
 
 
 def records(codec: Codec, bits: int, element: ElementType | None = None) -> list[Field]:
     """The same for programs."""
+    from ptxmma.catalog.descriptors.bits import bits_of
+
     rows: list[Field] = []
     for field, stored, value in codec.explain(bits):
-        rows.append({"field": field.name, "bits": bit_range(field), "holds": stored, "value": value, "unit": field.unit})
+        rows.append({"field": field.name, "bits": bits_of(field), "holds": stored, "value": value, "unit": field.unit})
         if element:
             rows[-1]["elements"] = elements(field, value, element)
     return rows
@@ -197,12 +200,6 @@ def elements(field: DescriptorField, value: int | str, element: ElementType) -> 
 def hexadecimal(codec: Codec, bits: int) -> str:
     """Bits with all their digits."""
     return f"{bits:#0{codec.format.bits // 4 + 2}x}"
-
-
-def bit_range(field: DescriptorField) -> str:
-    """The bits of a field as tables show them: ``"28:24"``, ``"2"``, ``"3,31"``."""
-    own = f"{field.low + field.width - 1}:{field.low}" if field.width > 1 else str(field.low)
-    return own if field.upper is None else f"{field.upper},{own}"
 
 
 def _is_fields(given: Sequence[str]) -> bool:

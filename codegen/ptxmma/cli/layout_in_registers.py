@@ -163,7 +163,7 @@ def _indices(table: Arrangement, axes: dict[str, int], query: _Query, bits: bool
 
 def _index(table: Arrangement, row: int, col: int, selector: int, bits: bool) -> Answer:
     """The place of the index of an element of the packed A."""
-    from ptxmma.matrices.arrangements import bit_range
+    from ptxmma.catalog.descriptors.bits import bit_range
 
     metadata = table.instruction.metadata
     lane, low, width = metadata.index(row, col, selector)
@@ -180,7 +180,7 @@ def _described(table: Arrangement, query: _Query) -> Answer:
     if table.layout.kind != "metadata" or query.lane is None or query.element is not None:
         raise click.UsageError(f"--bit is for metadata, with --lane and without --element; {table.name} has no fields of bits")
     assert query.bit is not None
-    from ptxmma.matrices.arrangements import bit_range
+    from ptxmma.catalog.descriptors.bits import bit_range
 
     metadata = table.instruction.metadata
     within("bit", query.bit, table.elements * metadata.width)

@@ -145,7 +145,7 @@ class _Words(NamedTuple):
 
     def registers(self, place: RegisterPlace) -> Cell:
         """The register that a load puts the element of D into, or a store takes it from."""
-        from ptxmma.matrices.arrangements import bit_range
+        from ptxmma.catalog.descriptors.bits import bit_range
 
         d = self.operands.d
         assert d.element is not None

@@ -20,16 +20,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptxmma.arguments import in_range
+from ptxmma.catalog.descriptors.bits import bit_range
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.instructions.user_names import named_part
 from ptxmma.catalog.operands import Operand
 from ptxmma.model import Layout
 from ptxmma.model.bitmap import BitMap
-
-
-def bit_range(low: int, width: int) -> str:
-    """Bits as PTX writes them: ``"31:16"``, ``"0"`` for one alone."""
-    return f"{low + width - 1}:{low}" if width > 1 else str(low)
 
 
 class Place(NamedTuple):

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ptxmma.arguments import integer
+from ptxmma.catalog.descriptors.bits import bit_range
 from ptxmma.catalog.instructions import Instruction, Missing
 from ptxmma.catalog.operands import Operand
-from ptxmma.matrices.arrangements import Place, arrangement, bit_range
+from ptxmma.matrices.arrangements import Place, arrangement
 from ptxmma.matrices.shared.copied_tile import Origin
 
 

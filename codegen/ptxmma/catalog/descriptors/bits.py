@@ -70,6 +70,12 @@ def ones(width: int) -> int:
     return (1 << width) - 1
 
 
-def bits_text(low: int, width: int) -> str:
-    """A run of bits in words: ``bits 13:0``."""
-    return f"bits {low + width - 1}:{low}" if width > 1 else f"bit {low}"
+def bit_range(low: int, width: int) -> str:
+    """Bits as PTX writes them: ``"31:16"``, ``"0"`` for one alone."""
+    return f"{low + width - 1}:{low}" if width > 1 else str(low)
+
+
+def bits_of(field: DescriptorField) -> str:
+    """The bits of a field: ``"28:24"``, ``"2"``, ``"3,31"``."""
+    own = bit_range(field.low, field.width)
+    return own if field.upper is None else f"{field.upper},{own}"

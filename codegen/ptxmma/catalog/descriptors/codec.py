@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ptxmma.arguments import integer, shortened
 from ptxmma.catalog.descriptors import chosen_product
-from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bits_text, counted, mask, ones, placed, spare, taken, width_of
+from ptxmma.catalog.descriptors.bits import FieldValue, Mistake, Value, bit_range, counted, mask, ones, placed, spare, taken, width_of
 from ptxmma.catalog.instructions.facts import Instruction
 from ptxmma.catalog.requirements import targets_of
 from ptxmma.model import DescriptorField, DescriptorFormat, FieldCase, Spec, matches
@@ -120,7 +120,7 @@ class Codec:
                 wrong.append(Mistake(field.name, f"{field.name} {said}; {self._allowed(field, facts, named=True)}"))
         if self.format.spare == "zero":
             wrong += (
-                Mistake("", f"{bits_text(low, width)} must be 0")
+                Mistake("", f"{'bits' if width > 1 else 'bit'} {bit_range(low, width)} must be 0")
                 for low, width in spare(self.format)
                 if (descriptor & ~unknown) >> low & ones(width)
             )

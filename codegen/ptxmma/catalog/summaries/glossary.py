@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ptxmma.arguments import one_of
 from ptxmma.catalog import requirements
+from ptxmma.catalog.descriptors.bits import bits_of
 from ptxmma.catalog.instructions import Catalog, words
 from ptxmma.catalog.instructions.meanings import single
 from ptxmma.catalog.instructions.user_names import is_target
@@ -161,7 +162,7 @@ def _descriptor(catalog: Catalog, plain: str) -> Explanation | None:
         every = [each for each, title in titles if asked <= {*title, each.family, *each.kinds, *each.short_kinds}]
     if not every:
         return None
-    lines = {each.title: [f"{_bits(field)}  {field.name}  {field.title}" for field in each.fields] for each in every}
+    lines = {each.title: [f"{bits_of(field)}  {field.name}  {field.title}" for field in each.fields] for each in every}
     text = every[0].title if len(every) == 1 else f"{len(every)} descriptors: {'; '.join(each.title for each in every)}"
     return Explanation(plain, text, lines, list(dict.fromkeys(map(_command, every))))
 
@@ -174,7 +175,7 @@ def _field(catalog: Catalog, plain: str) -> Explanation | None:
     if not found:
         return None
     lines = [
-        f"{each.title}, bits {_bits(field)}" + (f", in units of {1 << field.shift} {field.unit}" if field.shift else "")
+        f"{each.title}, bits {bits_of(field)}" + (f", in units of {1 << field.shift} {field.unit}" if field.shift else "")
         for each, field in found
     ]
     return Explanation(
@@ -201,10 +202,6 @@ def _names(field: DescriptorField) -> Iterator[str]:
     yield field.name.replace("_", " ")
     yield re.sub(r" \(.*\)", "", title)
     yield from re.findall(r"\((\w+)\)", title)
-
-
-def _bits(field: DescriptorField) -> str:
-    return f"{field.low + field.width - 1}:{field.low}" if field.width > 1 else str(field.low)
 
 
 def _command(descriptor: DescriptorFormat) -> str:

@@ -12,7 +12,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ptxmma.catalog.descriptors.bits import ones, spare, width_of
+from ptxmma.catalog.descriptors.bits import bit_range, ones, spare, width_of
 from ptxmma.catalog.descriptors.codec import Codec
 from ptxmma.catalog.descriptors.shared_formats import reads
 from ptxmma.catalog.instructions import Catalog, DatabaseLike, catalog
@@ -298,7 +298,7 @@ def _unused(descriptor: int, codec: Codec, unknown: int = 0) -> Iterator[Suspici
         return
     for low, width in spare(codec.format):
         if descriptor >> low & ones(width):
-            bits = f"bit {low} is not 0; it is" if width == 1 else f"bits {low + width - 1}:{low} are not 0; they are"
+            bits = f"bit {low} is not 0; it is" if width == 1 else f"bits {bit_range(low, width)} are not 0; they are"
             below = max((field for field in codec.format.fields if field.low < low), key=lambda field: field.low)
             most = ones(width_of(below)) << below.shift
             yield Suspicion("", "unused", f"{bits} ignored; was {below.name} larger than the {most} that its field holds?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxmma.catalog.descriptors.bits import bit_range
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.generator.emit.docs import rest
 from ptxmma.matrices.quantised import steps
@@ -60,7 +61,7 @@ def _register(order: tuple[int, ...]) -> str:
     width = steps.WORD // len(order)
     places = [*reversed(range(len(order)))]
     return rest.table(
-        ["bits", *(f"{(place + 1) * width - 1}:{place * width}" for place in places)],
+        ["bits", *(bit_range(place * width, width) for place in places)],
         [
             ["element", *(str(order[place]) for place in places)],
             ["register, half", *(f"{order[place] // 2}, {('low', 'high')[order[place] % 2]}" for place in places)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxmma.catalog import digest
-from ptxmma.catalog.descriptors.bits import spare
+from ptxmma.catalog.descriptors.bits import bit_range, bits_of, spare
 from ptxmma.catalog.descriptors.shared_formats import swizzle_encoding
 from ptxmma.catalog.evidence import LayoutEvidence
 from ptxmma.catalog.evidence.witnesses import DESCRIPTORS, Laid, Witness, only
@@ -70,20 +70,10 @@ def shown(format: DescriptorFormat, gallery: Gallery, witness: Witness | None) -
     }
 
 
-def bits(field: DescriptorField) -> str:
-    """The bits of a field: ``28:24``, ``2``, ``3, 31``."""
-    own = _range(field.low, field.width)
-    return own if field.upper is None else f"{field.upper}, {own}"
-
-
-def _range(low: int, width: int) -> str:
-    return f"{low + width - 1}:{low}" if width > 1 else str(low)
-
-
 def _table(format: DescriptorFormat, laid: Laid | None) -> str:
     rows = [
         (
-            bits(field),
+            bits_of(field).replace(",", ", "),
             rest.code(field.name),
             rest.text(field.title),
             _values(format, field),
@@ -131,7 +121,7 @@ def _where(format: DescriptorFormat, case: FieldCase) -> str:
 
 
 def _spare(format: DescriptorFormat) -> str:
-    runs = ", ".join(_range(*run) for run in spare(format))
+    runs = ", ".join(bit_range(*run) for run in spare(format))
     what = "must be 0" if format.spare == "zero" else "have no effect"
     return f"Bits {runs} {what}." if runs else ""
 
