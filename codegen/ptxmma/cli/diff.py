@@ -58,9 +58,9 @@ def _print(changes: list[Change]) -> None:
 
 
 def _line(change: Change) -> str:
-    subjects = ", ".join(change.subjects[:_SHOWN])
-    more = len(change.subjects) - _SHOWN
-    return f"{change.kind}: {change.text}: {subjects}" + (f" and {more} more" if more > 0 else "")
+    from ptxmma.catalog.summaries.listing import few
+
+    return f"{change.kind}: {change.text}: {few(change.subjects, _SHOWN)}"
 
 
 def _read(name: str, what: str) -> Catalog:

@@ -84,10 +84,12 @@ def _families(families: Sequence[TargetFamily]) -> list[str]:
 
 def _facts(answer: TargetFacts) -> list[str]:
     """The products, the first versions and the shared memory of a target."""
+    from ptxmma.catalog.summaries.listing import few
+
     gpus = answer["gpus"]
     facts = [f"PTX ISA {answer['ptx']}, CUDA {answer['cuda']}" + (f" to {answer['until']}" if answer["until"] else "")]
     facts[0] += f", driver {answer['driver']} for Linux" if answer["driver"] else ""
-    facts += [", ".join(gpus[:_SHOWN]) + (f" and {len(gpus) - _SHOWN} more" if len(gpus) > _SHOWN else "")] if gpus else []
+    facts += [few(gpus, _SHOWN)] if gpus else []
     facts += [f"features of {' and '.join(answer['features_of'])}"] if answer["features_of"] else []
     facts += [f"{answer['shared_memory']} bytes of shared memory in a thread block"] if answer["shared_memory"] else []
     return facts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +16,7 @@ from ptxmma.catalog import digest, evidence
 from ptxmma.catalog.evidence import LayoutEvidence, LayoutRuns, Row, Summary, witnesses
 from ptxmma.catalog.evidence.witnesses import Assembled, Compared, Executed, Laid, Sighting, Tool, Witness, only
 from ptxmma.catalog.instructions import Catalog, Instruction
+from ptxmma.catalog.summaries.listing import few
 from ptxmma.model import Database, Erratum
 
 #: Names that a sentence lists.
@@ -222,14 +223,14 @@ def gaps(catalog: Catalog) -> Iterator[str]:
         elif name == witnesses.ERRATA:
             yield from _errata(witness, catalog.database.spec.errata)
         elif name == witnesses.DESCRIPTORS and (alone := one_source(catalog)):
-            yield f"{len(alone)} layouts and fields of descriptors have one source: {_few(alone)}"
+            yield f"{len(alone)} layouts and fields of descriptors have one source: {few([*alone], _FEW)}"
 
 
 def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruction], targets: Sequence[str]) -> Iterator[str]:
     assert witness.run is not None
     covered = witness.run.targets
     if outdated := [entry.canonical for entry in every if name in proofs.of(entry.canonical).stale]:
-        yield f"{witness.path}: {len(outdated)} instructions have changed since: {_few(outdated)}"
+        yield f"{witness.path}: {len(outdated)} instructions have changed since: {few(outdated, _FEW)}"
     if name == witnesses.ASSEMBLER:
         unproven = [entry.canonical for entry in every if not proofs.of(entry.canonical).assembled]
         new = [target for target in targets if target not in covered]
@@ -238,23 +239,18 @@ def _gaps(witness: Witness, name: str, proofs: Summary, every: Sequence[Instruct
         unproven = [entry.canonical for entry in testable if not proofs.of(entry.canonical).executed]
         new = []
     if unproven:
-        yield f"{witness.path}: {len(unproven)} instructions are unproven: {_few(unproven)}"
+        yield f"{witness.path}: {len(unproven)} instructions are unproven: {few(unproven, _FEW)}"
     if new:
-        yield f"{witness.path}: these targets are unproven: {_few(new)}"
+        yield f"{witness.path}: these targets are unproven: {few(new, _FEW)}"
     lines: list[Assembled | Executed | Compared] = [*witness.of(Assembled), *witness.of(Executed), *witness.of(Compared)]
     if gone := sorted({line.instruction for line in lines} - {entry.canonical for entry in every}):
-        yield f"{witness.path}: {len(gone)} of its instructions are not in the database: {_few(gone)}"
+        yield f"{witness.path}: {len(gone)} of its instructions are not in the database: {few(gone, _FEW)}"
 
 
 def _errata(witness: Witness, errata: Sequence[Erratum]) -> Iterator[str]:
     asked = list(dict.fromkeys(line.erratum for line in witness.of(Sighting)))
     ids = [erratum.id for erratum in errata]
     if unproven := [erratum.id for erratum in errata if not erratum.textual and erratum.id not in asked]:
-        yield f"{witness.path}: no tool was asked about {len(unproven)} errata: {_few(unproven)}"
+        yield f"{witness.path}: no tool was asked about {len(unproven)} errata: {few(unproven, _FEW)}"
     if gone := [erratum for erratum in asked if erratum not in ids]:
-        yield f"{witness.path}: {len(gone)} of its errata are not in the database: {_few(gone)}"
-
-
-def _few(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:_FEW]) + (f" and {len(listed) - _FEW} more" if len(listed) > _FEW else "")
+        yield f"{witness.path}: {len(gone)} of its errata are not in the database: {few(gone, _FEW)}"

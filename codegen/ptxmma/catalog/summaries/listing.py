@@ -110,6 +110,11 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}..{run[-1]} by {run.step}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs(numbers))
 
 
+def few(names: Sequence[str], most: int) -> str:
+    """The first names, and the number of the others: ``"sm_80, sm_86 and 7 more"``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def runs(numbers: Iterable[int]) -> list[range]:
     """Numbers as ranges of equal steps, ascending."""
     if isinstance(numbers, range):  # it may be too long to look at each

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ptxmma.catalog.evidence.witnesses import Difference, Report, Witness
+from ptxmma.catalog.summaries.listing import few
 from ptxmma.generator.emit.docs import errata_page, rest
 
 #: Subjects of a difference that the page names.
@@ -55,10 +56,9 @@ def _sorted(found: Iterable[Difference]) -> list[Difference]:
 
 
 def _difference(each: Difference) -> Mapping[str, str]:
-    more = f" and {len(each.subjects) - _FEW} more" if len(each.subjects) > _FEW else ""
     return {
         "title": rest.text(f"{each.operand}: {_RIGHT[each.right]}"),
-        "subjects": rest.codes(each.subjects[:_FEW]) + more,
+        "subjects": few([*map(rest.code, each.subjects)], _FEW),
         "theirs": rest.text(each.theirs),
         "ours": rest.text(each.ours),
         "why": rest.text(each.why),

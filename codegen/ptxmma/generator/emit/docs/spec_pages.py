@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ptxmma.catalog.names.links import EXPLORER
+from ptxmma.catalog.summaries.listing import few
 from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.struct_fields import fields
@@ -138,8 +139,7 @@ def _first_version(targets: list[Target], versions: Mapping[str, Version]) -> st
 def _products(gpus: list[Gpu]) -> str:
     """``Hopper: H100, H200, GH200``."""
     names = [name for gpu in gpus for name in gpu.names]
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return rest.text(f"{gpus[0].architecture}: {', '.join(names[:_FEW])}{more}") if gpus else ""
+    return rest.text(f"{gpus[0].architecture}: {few(names, _FEW)}") if gpus else ""
 
 
 def targets(spec: Spec, forms: Mapping[str, Sequence[family.Row]]) -> dict[str, Any]:

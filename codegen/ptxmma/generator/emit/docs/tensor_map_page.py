@@ -57,18 +57,14 @@ def page(catalog: Catalog, maps: TensorMaps, gallery: Gallery) -> dict[str, Any]
 
 def _rules(rules: list[TensorMapRule]) -> str:
     """Rules as a table."""
-    rows = [
-        (
-            rest.code(rule.argument),
-            rest.text(rule.each),
-            rest.code(rule.when) if rule.when else "",
-            rest.code(rule.need),
-            rest.text("; ".join(map(_departing, rule.drivers))),
-            rest.source(rule.source),
-        )
-        for rule in rules
-    ]
-    return rest.table(*rest.dense(("Argument", "Each", "Where", "Needs", "Driver", "Source"), rows), kind="conditions")
+    return struct_tables.table(
+        rules,
+        titles={"need": "Needs", "drivers": "Driver"},
+        cells={"drivers": lambda rule: rest.text("; ".join(map(_departing, rule.drivers)))},
+        code=("argument", "when", "need"),
+        without=("modes", "text"),
+        kind="conditions",
+    )
 
 
 def _departing(driver: DriverDifference) -> str:
