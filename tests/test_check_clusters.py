@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check, clusters
-from ptxmma.check.rule_examples import module
+from ptxmma.check import check
 
 _HEAD = (
     ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry kernel(.param .align 64 .b8 map[128], .param .u32 count)\n{}{{\n"
@@ -117,12 +116,6 @@ def test_the_bytes_of_stores_that_an_mbarrier_expects(stored: str, rank: str, si
         found = check("\n".join((head, made, expects, met, there, stored, waited, met, "ret; }\n")))
         said = [each.message.split("early: ")[1].split(";")[0] for each in found if each.rule == "wrong-byte-count"]
         assert said == ([f"{brought:,} bytes, not {expected:,}"] if brought not in (None, expected) else [])
-
-
-def test_the_examples_of_a_rule_break_it_and_mend_it() -> None:
-    (name, rule), *_ = clusters.RULES.items()
-    assert [each.rule for each in check(module(rule.bad)) if each.severity != "note"] == [name]
-    assert check(module(rule.good)).clean
 
 
 def test_a_variable_of_shared_memory_stands_for_its_address() -> None:

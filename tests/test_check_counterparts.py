@@ -83,14 +83,6 @@ def test_an_mbarrier_that_is_not_initialised_is_found() -> None:
     assert messages(*_KERNEL, wait) == [_NOT_MADE]
 
 
-@pytest.mark.parametrize("name", counterparts.RULES)
-def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
-    rule = counterparts.RULES[name]
-    head = ".version 8.0\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .shared .align 16 .b8 tile[512];\n"
-    assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n")] == [name]
-    assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
-
-
 @pytest.mark.parametrize(
     "lines",
     [

@@ -234,13 +234,6 @@ def test_registers_that_nothing_gives_up() -> None:
     assert messages(*roles(0, 232)) == ["it waits for registers, and no setmaxnreg.dec of the kernel gives any up"]
 
 
-@pytest.mark.parametrize("name", [*executions.RULES, *register_pools.RULES])
-def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
-    rule = (executions.RULES | register_pools.RULES)[name]  # type: ignore[operator]  # both are dictionaries
-    assert [each.rule for each in check(rule.bad) if each.severity != "note"] == [name]
-    assert check(rule.good).clean
-
-
 @pytest.mark.parametrize(
     ("condition", "found"),
     [

@@ -21,9 +21,10 @@ TEXT = module(f"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {_OPERANDS}
 
 @pytest.mark.parametrize("code", [code for code, rule in RULES.items() if rule.bad])
 def test_examples(code: str) -> None:
-    """The example breaks its rule only, and breaks none once mended."""
+    """The example breaks its rule only, and once, and breaks none once mended."""
     file = f"example{RULES[code].language}"
-    assert {finding.rule for finding in check(module(RULES[code].bad), file=file)} == {code}
+    twice = code == "version"  # two instructions come with later versions
+    assert [finding.rule for finding in check(module(RULES[code].bad), file=file)] == [code] * (1 + twice)
     assert not check(module(RULES[code].good), file=file).findings
 
 

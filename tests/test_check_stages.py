@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import arrival_counts, check, rule_examples, stages
-from ptxmma.check.rule import Rule
+from ptxmma.check import check
 
 _PARITY = "xor.b32 %r4, %r4, 1;"
 _ARRIVE = "mbarrier.arrive.shared.b64 _, [bars+8];"
@@ -53,13 +52,6 @@ def ring(
         *("again:", *fill, "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r3; @%p3 bra again;", "done: ret;", "}"),
     )
     return [each.rule for each in check("\n".join((*lines, ""))) if each.severity != "note"]
-
-
-@pytest.mark.parametrize("rule", [*arrival_counts.RULES.items(), *stages.RULES.items()], ids=lambda rule: rule[0])
-def test_the_examples_of_a_rule_break_it_and_mend_it(rule: tuple[str, Rule]) -> None:
-    name, texts = rule
-    assert [each.rule for each in check(rule_examples.module(texts.bad))] == [name]
-    assert not check(rule_examples.module(texts.good)).findings
 
 
 _THERE = "mapa.shared::cluster.u32 %r9, %r1, 0; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9+8];"

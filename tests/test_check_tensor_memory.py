@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check, shifted_operands, tensor_kernels, tensor_memory
+from ptxmma.check import check
 
 _HEAD = ".version {}\n.target {}\n.address_size 64\n.visible .entry kernel() {{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
 _ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd0], 32;"
@@ -20,15 +20,6 @@ def rules(*lines: str, target: str = "sm_100a") -> list[str]:
     """The rules that a kernel of these lines breaks."""
     text = _HEAD.format("9.4", target) + "\n".join(lines) + "\nret;\n}\n"
     return [each.rule for each in check(text)]
-
-
-RULES = {**tensor_memory.RULES, **tensor_kernels.RULES, **shifted_operands.RULES}
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
-    assert [each.rule for each in check(RULES[name].bad)] == [name]
-    assert not check(RULES[name].good).findings
 
 
 def test_a_kernel_that_calls_may_do_it_elsewhere() -> None:

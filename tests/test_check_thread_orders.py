@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxmma.check import check, thread_orders
+from ptxmma.check import check
 
 _HEAD = (
     ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u32 count)\n{\n.reg .f32 %f<40>; .reg .b32 %r<40>; "
@@ -333,16 +333,6 @@ def test_a_barrier_of_some_threads(directive: str, barriers: tuple[str, ...], wr
     roles = f"{_FIRST} setp.lt.u32 %p5, %r9, 128; @%p3 bra wait; {_INIT} wait:"
     found = rules(roles, *barriers, _ARRIVE, _POLL, "on:", directive=directive)
     assert found.count("unpublished-barrier") == wrong
-
-
-@pytest.mark.parametrize("name", thread_orders.RULES)
-def test_the_examples_of_a_rule_break_it_and_mend_it(name: str) -> None:
-    rule = thread_orders.RULES[name]
-    head = (
-        ".version 8.5\n.target sm_90a\n.visible .entry kernel()\n{\n.reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .align 16 .b8 tile[512];\n"
-    )
-    assert [each.rule for each in check(f"{head}{rule.bad}\nret;\n}}\n") if each.severity != "note" or each.rule == _NOTE] == [name]
-    assert not check(f"{head}{rule.good}\nret;\n}}\n").findings
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 import functools
 import itertools
 import math
 import operator
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -499,9 +497,3 @@ def test_swizzles_of_shared_memory(catalog: Catalog) -> None:
         assert [2 * elements(i) for i in range(2048)] == expected[::2]
     for example in memory.examples:
         assert str(from_cute(example.cute)) == example.cute
-
-
-def test_the_page_shows_what_happens(root: Path) -> None:
-    failed, tried = doctest.testfile(str(root / "docs" / "interop.rst"), module_relative=False)
-    assert tried
-    assert not failed
