@@ -79,7 +79,7 @@ def _grid(sizes: Mapping[str, int]) -> Columns:
 
 def _sparse_operands(catalog: Catalog) -> dict[str, Operand]:
     """For each layout of a sparse matrix, an operand that has it."""
-    operands = (operand for each in catalog.all() if each.sparse for form in each.forms for operand in form.operands)
+    operands = (operand for each in catalog.all() if each.sparse for operand in each.operands)
     return {operand.layout.name: operand for operand in operands if operand.layout is not None and operand.sparsity is not None}
 
 

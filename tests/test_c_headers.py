@@ -236,16 +236,15 @@ def test_sizes_agree_with_the_model(catalog: Catalog, cc: str, core: Path, tmp_p
     macros = "".join(path.read_text(encoding="utf-8") for path in header.glob("*.h"))
     of_n = set(re.findall(r"#define (\w+)\(n\)", macros))
     for instruction in catalog.all():
-        for form in instruction.forms:
-            for operand in form.operands:
-                if operand.layout is None or operand.layout.kind != "fragment":
-                    continue
-                stem = c_text.macro(f"ptxmma_{operand.layout.name}")
-                row, col = (f"{axis}s".upper() for axis in operand.layout.plane)
-                sizes = {row: operand.rows, col: operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
-                for name, value in sizes.items():
-                    call = f"{stem}_{name}" + (f"({instruction.extents['n']})" if f"{stem}_{name}" in of_n else "")
-                    lines[f'_Static_assert({call} == {value}, "{call}");'] = None
+        for operand in instruction.operands:
+            if operand.layout is None or operand.layout.kind != "fragment":
+                continue
+            stem = c_text.macro(f"ptxmma_{operand.layout.name}")
+            row, col = (f"{axis}s".upper() for axis in operand.layout.plane)
+            sizes = {row: operand.rows, col: operand.cols, "ELEMENTS": operand.elements, "REGISTERS": operand.registers}
+            for name, value in sizes.items():
+                call = f"{stem}_{name}" + (f"({instruction.extents['n']})" if f"{stem}_{name}" in of_n else "")
+                lines[f'_Static_assert({call} == {value}, "{call}");'] = None
     assert len(lines) > 100
     source = tmp_path / "sizes.c"
     source.write_text('#include "ptxmma/ptxmma.h"\n' + "\n".join(lines) + "\n", encoding="utf-8")

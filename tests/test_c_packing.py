@@ -62,7 +62,7 @@ def functions(catalog: Catalog) -> list[Function]:
         ranging = instruction.variant.ranging
         if any(instruction.extents[name] not in (each[0], each[len(each) // 3], each[-1]) for name, each in ranging.items()):
             continue
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             if operand.layout is None or operand.layout.kind != "fragment":
                 continue
             assert operand.element is not None
@@ -208,7 +208,7 @@ def test_a_tile_that_begins_within_a_byte_is_refused(library: ctypes.CDLL) -> No
 def test_only_an_n_of_an_instruction_is_taken(catalog: Catalog, library: ctypes.CDLL, functions: list[Function]) -> None:
     legal: dict[str, set[int]] = {}
     for instruction in catalog.all():
-        for operand in (operand for form in instruction.forms for operand in form.operands if operand.layout is not None):
+        for operand in (operand for operand in instruction.operands if operand.layout is not None):
             assert operand.layout is not None
             legal.setdefault(operand.layout.name, set()).add(operand.cols)
     memory, registers = np.zeros(64 * 256 * 8, np.uint8), np.zeros(64 * 256 * 8, np.uint8)

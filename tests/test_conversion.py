@@ -36,7 +36,7 @@ def _fragments(catalog: Catalog) -> list[ptxmma.Operand]:
     """One operand of each layout that holds elements."""
     seen: dict[tuple[str, int], ptxmma.Operand] = {}
     for instruction in catalog.all():
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             if operand.layout is not None and operand.layout.kind == "fragment":
                 seen.setdefault((operand.layout.name, operand.bits), operand)
     return list(seen.values())
@@ -332,7 +332,7 @@ def _random_fragment(draw: random.Random, transfer: str) -> TensorFragment | Non
     spelling, rows, columns, types = draw.choice(_PRODUCTS)
     named: Any = dict(zip(("dtype", "atype", "btype", "stype"), types, strict=False))
     product = ptxmma.instruction(spelling, m=draw.choice(rows), n=draw.choice(columns), **named)
-    operand = draw.choice([operand for form in product.forms for operand in form.operands if operand.memory is not None])
+    operand = draw.choice([operand for operand in product.operands if operand.memory is not None])
     shape = draw.choice(_SHAPES) if transfer == "ld" else draw.choice(_SHAPES).replace(".pack", ".unpack")
     try:
         return operand.through(ptxmma.instruction(f"tcgen05.{transfer}.sync.aligned.{shape}.b32"))

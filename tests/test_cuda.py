@@ -182,7 +182,7 @@ def test_each_header_compiles_alone_without_cuda(standard: str, include: Path, c
 def test_layouts_of_the_front_work_on_the_host(catalog: Catalog, include: Path, cxx: str, tmp_path: Path) -> None:
     lines, expected = [], []
     for instruction in one_of_each_front(catalog.all()):
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             if operand.layout is None or operand.layout.kind != "fragment":
                 continue
             member = f"{front(instruction)}::{operand.name}"
@@ -235,7 +235,7 @@ using in_tensor = tcgen05_descriptor<PTXMMA_MAJORNESS_K, bf16>;
 def test_every_fragment_is_an_array(catalog: Catalog) -> None:
     """Code for any instruction declares ``T::a::type`` and passes it; a function that takes single registers takes arrays, too."""
     for instruction in catalog.all():
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             if operand.layout is not None and operand.layout.kind == "fragment":
                 assert f"(&{identifier(operand.name)})[{operand.registers}]" in parameters(operand, operand.c_type)[0].parameter
 
@@ -454,7 +454,7 @@ def test_the_front_picks_function_and_fragments(compiler: Nvcc, catalog: Catalog
         name = front(instruction)
         for one in front_calls(catalog, instruction):
             kernels.add(one.of(f"{name}::call"), instruction.canonical)
-        for operand in (operand for form in instruction.forms for operand in form.operands if operand.layout is not None):
+        for operand in (operand for operand in instruction.operands if operand.layout is not None):
             array = f"[{operand.registers}]" if operand.layout and operand.layout.kind == "fragment" else ""
             member = f"{name}::{operand.name.replace('-', '_')}::type"
             types.append(f'static_assert(same<{member}, {c_types[operand.register_types[0]]}{array}>::value, "");')
@@ -629,7 +629,7 @@ def test_wrappers_and_calls_cost_what_the_statement_costs(compiler: Nvcc, catalo
         declared = " ".join(_declared(one) for one in re.split(r", (?![^(]*\))", parameters) if one)
         numbers = ", ".join(map(str, _needed(instruction)))
         called = ", ".join(re.findall(r"(\w+)\)?(?:\[\d+\])?(?:,|$)", parameters))
-        result = next(operand.name for form in instruction.forms for operand in form.operands if operand.access != "read")
+        result = next(operand.name for operand in instruction.operands if operand.access != "read")
         keep = f"out[threadIdx.x] = {{}}{'[0]' if f'(&{result})' in parameters else ''};"
         immediates = f"<{numbers}>" if numbers else ""
         before, after = ("wgmma_fence();", "wgmma_commit_group(); wgmma_wait_group<0>();") if entry.asynchronous else ("", "")

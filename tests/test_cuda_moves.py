@@ -196,7 +196,7 @@ def test_an_accumulator_is_carried_as_it_converts(catalog: Catalog, tmp_path: Pa
     """For every accumulator and every A of mma and wgmma of which no thread needs what another has: the elements and the order of K."""
     found: dict[str, dict[str, Operand]] = {"accumulator": {}, "fragment": {}}
     for known in catalog.all(lambda entry: entry.family in ("mma", "wgmma")):
-        for operand in (operand for form in known.forms for operand in form.operands if operand.name in ("a", "d")):
+        for operand in (operand for operand in known.operands if operand.name in ("a", "d")):
             if operand.layout is not None and operand.layout.axes.keys() == {"row", "col"}:
                 found[operand.kind].setdefault(str(operand.layout.map.bits), operand)
     pairs = [(d, a, convert(d, a)) for d in found["accumulator"].values() for a in found["fragment"].values()]

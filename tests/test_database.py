@@ -178,7 +178,7 @@ def test_intrinsics(held: tuple[Catalog, sqlite3.Connection]) -> None:
     for ins in catalog.all():
         entry = ins.variant.instruction
         of_variant = entry.scope, int(entry.memory)
-        operands = [operand for form in ins.forms for operand in form.operands]
+        operands = ins.operands
         expected.update(
             (
                 ins.identifier,
@@ -216,7 +216,7 @@ def test_immediates(held: tuple[Catalog, sqlite3.Connection]) -> None:
         WHERE identifier = ? AND name = ? ORDER BY first
     """
     for ins in list(catalog.all())[::20]:
-        for operand in {operand.name: operand for form in ins.forms for operand in form.operands}.values():
+        for operand in {operand.name: operand for operand in ins.operands}.values():
             spans = sorted(set(sql.execute(query, (ins.identifier, operand.name))))
             legal = operand.immediates or ()
             assert sum((last - first) // step + 1 for first, last, step in spans) == len(legal)

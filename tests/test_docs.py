@@ -74,10 +74,9 @@ def operands_of(catalog: Catalog) -> Operands:
     """For each layout, an operand that has it and its instruction."""
     by_layout: Operands = {}
     for instruction in catalog.all():
-        for form in instruction.forms:
-            for operand in form.operands:
-                if operand.layout is not None:
-                    by_layout.setdefault(operand.layout.name, (operand, instruction))
+        for operand in instruction.operands:
+            if operand.layout is not None:
+                by_layout.setdefault(operand.layout.name, (operand, instruction))
     return by_layout
 
 
@@ -738,7 +737,7 @@ def test_every_picture_of_a_layout_opens_the_explorer_with_its_instruction(
             r"figure:: \.\./(pictures/(?!tensor_)\S+)\n(?: +:.*\n)*? +:target: \.\./\.\./explorer\.html#i=(\S+)", text
         ):
             instruction = catalog.find(state)
-            operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
+            operands = [operand for operand in instruction.operands if operand.layout is not None]
             drawn = re.sub(r"<!--.*?-->\n", "", outputs[picture])
             assert any(pictures.operand(operand) == drawn for operand in operands), (group.path, state)
             assert instruction in group.members

@@ -109,7 +109,7 @@ def test_facts_change_the_digest_of_a_descriptor(catalog: Catalog, path: str, va
 @pytest.mark.parametrize("spelling", [_MMA, _MMA_SP, _WGMMA, _SCALED])
 def test_every_map_of_an_instruction_counts(catalog: Catalog, spelling: str) -> None:
     before = digest.computed(catalog.find(spelling))
-    own = {operand.layout.name: operand.layout for form in catalog.find(spelling).forms for operand in form.operands if operand.layout}
+    own = {operand.layout.name: operand.layout for operand in catalog.find(spelling).operands if operand.layout}
     assert own
     for name, layout in own.items():
         longest = max(layout.map.bits, key=lambda each: len(layout.map.bits[each]))

@@ -118,7 +118,7 @@ def _shown(catalog: Catalog) -> list[Instruction]:
     """An instruction for each set of layouts."""
     by_kinds: dict[tuple[object, ...], Instruction] = {}
     for instruction in catalog.all():
-        operands = [operand for form in instruction.forms for operand in form.operands if operand.layout is not None]
+        operands = [operand for operand in instruction.operands if operand.layout is not None]
         layouts = ((operand.name, operand.layout, operand.registers) for operand in operands)
         key = tuple((name, layout.name, layout.growing or registers) for name, layout, registers in layouts if layout is not None)
         if key:
@@ -547,7 +547,7 @@ def test_the_image_is_that_of_the_descriptor(catalog: Catalog, page: Any) -> Non
     """Without an instruction, one that takes a descriptor is shown."""
     bits = Descriptor(start_address=2048, leading_byte_offset=16, stride_byte_offset=512, swizzle="64B").encode()
     _go(page, f"v=memory&bits={bits:#018x}")
-    assert "descriptor" in {operand.kind for form in catalog.find(_state(page, "i")).forms for operand in form.operands}
+    assert "descriptor" in {operand.kind for operand in catalog.find(_state(page, "i")).operands}
     field = functools.partial(page.get_by_label, exact=True)
     assert [field(label).input_value() for label in ("Start", "LBO", "SBO")] == ["2048", "16", "512"]
     assert page.get_by_role("tabpanel").get_by_text("at 2048 · LBO 16, SBO 512").is_visible()

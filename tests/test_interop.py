@@ -97,10 +97,9 @@ def _with_n(catalog: Catalog) -> list[tuple[Operand, int]]:
     """Operands of all N, one for each layout and N."""
     by_size = {}
     for variant in catalog.all():
-        for form in variant.forms:
-            for operand in form.operands:
-                if operand.layout is not None and operand.layout.name in RANGES:
-                    by_size[operand.layout.name, operand.cols] = operand
+        for operand in variant.operands:
+            if operand.layout is not None and operand.layout.name in RANGES:
+                by_size[operand.layout.name, operand.cols] = operand
     return [(operand, n) for (_, n), operand in by_size.items()]
 
 
@@ -145,7 +144,7 @@ def test_columns_that_a_layout_lacks(ask: Any) -> None:
 
 def test_operands_of_every_kind_know_their_columns(catalog: Catalog) -> None:
     """Metadata, scale factors and matrices of one size have the text of their layout; other operands have none."""
-    operands = [operand for variant in catalog.all() for form in variant.forms for operand in form.operands]
+    operands = [operand for variant in catalog.all() for operand in variant.operands]
     by_layout = {operand.layout.name: operand for operand in operands if operand.layout is not None}
     assert set(by_layout) == set(LAYOUTS)
     for name, operand in by_layout.items():

@@ -82,7 +82,7 @@ def _representatives(catalog: Catalog) -> list[Instruction]:
     groups: dict[tuple[object, ...], list[Instruction]] = {}
     for instruction in catalog.all():
         variant = instruction.variant
-        operands = [id(operand) for form in instruction.forms for operand in form.operands if operand.layout is not None]
+        operands = [id(operand) for operand in instruction.operands if operand.layout is not None]
         key = (variant.facts["name"], variant.shape_label, *(() if variant.ranging else operands))
         groups.setdefault(key, []).append(instruction)
     return [instruction for group in groups.values() for instruction in {id(each): each for each in (group[0], group[-1])}.values()]
@@ -181,7 +181,7 @@ def test_operands_are_those_of_the_library(catalog: Catalog, ask: Ask) -> None:
     shown = _representatives(catalog)
     answers = ask([{"ask": "operands", "spelling": instruction.canonical} for instruction in shown])
     for instruction, answer in zip(shown, answers, strict=True):
-        ours = [operand for form in instruction.forms for operand in form.operands]
+        ours = instruction.operands
         for operand, theirs in zip(ours, answer, strict=True):
             expected = {
                 "name": operand.name, "kind": operand.kind, "title": operand.title, "of": operand.of, "access": operand.access,
@@ -246,7 +246,7 @@ def _opcodes(catalog: Catalog) -> list[Instruction]:
 def _in_tensor_memory(instruction: Instruction) -> dict[str, Operand]:
     """The operands of an instruction in tensor memory, by the names that JavaScript gives them."""
     named = {"tensor-metadata": "metadata", "tensor-copy": "copy"}
-    operands = (operand for form in instruction.forms for operand in form.operands if operand.memory is not None)
+    operands = (operand for operand in instruction.operands if operand.memory is not None)
     return {
         f"scale-{operand.of}" if operand.kind == "tensor-scales" else named.get(operand.kind, operand.of): operand for operand in operands
     }

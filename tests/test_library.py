@@ -216,7 +216,7 @@ def _addresses(known: Catalog, *families: str) -> Iterator[Operand]:
     """One operand for each layout of addresses, of all families or of some."""
     seen = set()
     for instruction in known.all():
-        for operand in (operand for form in instruction.forms for operand in form.operands):
+        for operand in instruction.operands:
             ours = not families or instruction.variant.instruction.family in families
             if operand.kind == "address" and operand.layout is not None and ours and operand.layout.name not in seen:
                 seen.add(operand.layout.name)

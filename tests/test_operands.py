@@ -51,7 +51,7 @@ def test_sharing_changes_nothing(catalog: Catalog) -> None:
     shared, count = set(), 0
     plan_of = functools.partial(layouts.plan, catalog.database.spec)  # of each variant by itself
     for instruction in catalog.all():
-        for operand in {operand.name: operand for form in instruction.forms for operand in form.operands}.values():
+        for operand in {operand.name: operand for operand in instruction.operands}.values():
             entry = instruction.variant.instruction.operand_kinds[operand.name]
             alone: Known = {name: getattr(entry, name) for name in ("of", "within", "droppable", "access", "default", "uniform")}
             alone["bracketed"] = any(f"[{operand.name}{end}" in form.syntax for form in instruction.forms for end in "],")

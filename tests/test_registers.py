@@ -54,7 +54,7 @@ def _held_in_registers(catalog: Catalog) -> Iterator[Operand]:
         chosen[key] = chosen.get(key, -1) + 1
         if many and chosen[key] % 7 and candidate.extents["n"] != 256:
             continue
-        for operand in (operand for form in candidate.forms for operand in form.operands if operand.elements):
+        for operand in (operand for operand in candidate.operands if operand.elements):
             assert operand.layout is not None
             same = (operand.layout.name, operand.element_type, operand.bits, operand.shift, operand.cols, operand.register_types)
             if same not in seen:

@@ -146,4 +146,4 @@ def test_a_lies_in_shared_memory_or_in_tensor_memory() -> None:
     assert instruction.operand("d-tmem").writes
     assert not instruction.operand("a-tmem").writes
     shifted = ptxmma.instruction("tcgen05.mma.cta_group::1.kind::f16.ashift")
-    assert {operand.kind for form in shifted.forms for operand in form.operands if operand.of == "a"} == {"tensor-matrix"}
+    assert {operand.kind for operand in shifted.operands if operand.of == "a"} == {"tensor-matrix"}

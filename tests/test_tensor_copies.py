@@ -137,7 +137,7 @@ def test_scale_factors_in_the_order_of_cublas_are_those_of_a_product_after_the_c
         "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X",
         m=128, n=128, k=64, dtype="f32", atype="e2m1", btype="e2m1", stype="ue4m3",
     )  # fmt: skip
-    scales = next(operand for form in product.forms for operand in form.operands if operand.kind == "tensor-scales" and operand.of == "a")
+    scales = next(operand for operand in product.operands if operand.kind == "tensor-scales" and operand.of == "a")
     factors = np.arange(512, dtype=np.uint16).reshape(128, 4)
     block = scaling.to_cublas((factors % 251).astype(np.uint8)).reshape(32, 16)
     operand = _copied("32x128b.warpx4")

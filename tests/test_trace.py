@@ -141,7 +141,7 @@ def test_traced_moves_are_what_the_emulator_does() -> None:
     """An element has the same bits at the traced place in memory and at each traced place in registers."""
     random = np.random.default_rng(0)
     for instruction in one_to_each_space():
-        operands = {operand.kind: operand for form in instruction.forms for operand in form.operands}
+        operands = {operand.kind: operand for operand in instruction.operands}
         fragment = operands["fragment"]
         stride = 3 * operands["stride"].default if "stride" in operands else None  # type: ignore[operator]
         memory = random.integers(0, 256, 1 << 16, np.uint8)

@@ -29,7 +29,7 @@ def test_every_product_is_exact(catalog: Catalog) -> None:
     assert outcome.agrees
     chosen = [kernel.instruction for kernel in kernels(catalog, _TARGET)]
     assert list(dict.fromkeys(row.instruction for row in outcome.rows)) == list(dict.fromkeys(one.canonical for one in chosen))
-    named = {operand.layout.name for one in chosen for form in one.forms for operand in form.operands if operand.layout}
+    named = {operand.layout.name for one in chosen for operand in one.operands if operand.layout}
     assert {name for row in outcome.rows for name in row.layouts} == named
 
 

@@ -158,7 +158,7 @@ class Kind(NamedTuple):
 def pieces(catalog: Catalog) -> list[Piece]:
     """For every layout, every way of lying in memory, and every n an operand."""
     multiplying = [instruction for instruction in catalog.all() if instruction.operation == "multiply"]
-    operands = {id(operand): operand for instruction in multiplying for form in instruction.forms for operand in form.operands}
+    operands = {id(operand): operand for instruction in multiplying for operand in instruction.operands}
     by_layout: dict[tuple[str, int], Piece] = {}
     for operand in operands.values():
         if operand.layout is not None and operand.layout.kind == "fragment":
@@ -184,7 +184,7 @@ def scales(catalog: Catalog) -> list[Scales]:
     """Every layout of scale factors."""
     by_layout: dict[str, Scales] = {}
     for instruction in catalog.all():
-        if any(operand.kind == "scale-data" for form in instruction.forms for operand in form.operands):
+        if any(operand.kind == "scale-data" for operand in instruction.operands):
             by_layout.update((own.layout.name, own) for own in map(instruction.scales, "ab"))
     assert len(by_layout) == sum(layout.kind == "scale" for layout in catalog.database.layouts)
     return list(by_layout.values())
