@@ -11,7 +11,7 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.model import Version
 from ptxmma.ptx import lines as ptx
 from ptxmma_proof import assemblers, errata, matrix, negative_space, questions
-from ptxmma_proof.mutation.unchanged import parts
+from ptxmma_proof.mutation.answers import parts
 from ptxmma_proof.questions import Lines
 
 #: Parts of a spec that no line of PTX depends on; instructions are compared one by one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,24 +20,18 @@ from ptxmma.generator.build import build
 from ptxmma.generator.derive import derive
 from ptxmma.generator.problems import SpecError
 from ptxmma.generator.spec_rules import check
+from ptxmma_proof.mutation import answers
 from ptxmma_proof.mutation import number_formats as formats
+from ptxmma_proof.mutation.answers import WITHOUT_LAYOUTS, Contradiction, parts
 from ptxmma_proof.mutation.assembled import Assembled
 from ptxmma_proof.mutation.described import Described
 from ptxmma_proof.mutation.evaluated import Evaluated
 from ptxmma_proof.mutation.facts import Mutant, applied, mutants, sample
-from ptxmma_proof.mutation.mapped import Mapped
-from ptxmma_proof.mutation.placed import Placed
 from ptxmma_proof.mutation.replayed import Replayed
-from ptxmma_proof.mutation.sighted import Sighted
-from ptxmma_proof.mutation.sized import Sized
-from ptxmma_proof.mutation.unchanged import parts
-from ptxmma_proof.peers import compared, recorded
 from ptxmma_proof.questions import Progress, quiet
 
 #: Exceptions of the generator and the library for such wrong tables.
 _STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, SpecError, StopIteration, TypeError, ValueError)
-#: Parts of a spec that no layout depends on.
-_WITHOUT_LAYOUTS = ("descriptors", "tensor_maps", "tensor_products", "throughput", "protocols", "errata", "words", "preferences")
 #: Mutants that a process tries before it reports back.
 _BATCH = 20
 #: The file that is counted apart: without one of its entries, few witnesses contradict anything.
@@ -157,19 +151,19 @@ class Trial:
         derived.prove()
         self.catalog = Catalog(derived.database)
         self.formulas = Evaluated(self.catalog)
-        self._laid = parts(model, *_WITHOUT_LAYOUTS)
-        self.witnesses: dict[str, Callable[[Catalog], str]] = {
+        self._laid = parts(model, *WITHOUT_LAYOUTS)
+        self.witnesses: dict[str, Contradiction] = {
             "number formats": formats.types,
             "C types": formats.c_types,
             "PyTorch": formats.sparsity,
-            "CuTe": _Cute(self.catalog).contradiction,
+            "CuTe": answers.layouts(self.catalog),
             "assemblers": Assembled(self.catalog, spec / "evidence").contradiction,
             "chip": Replayed(self.catalog, spec / "evidence").contradiction,
-            "driver": Mapped(self.catalog).contradiction,
-            "peers on tensor memory": Placed(self.catalog).contradiction,
-            "peers on products": Sized(self.catalog).contradiction,
+            "driver": answers.tensor_maps(self.catalog),
+            "peers on tensor memory": answers.tensor_memory(self.catalog),
+            "peers on products": answers.products(self.catalog),
             "peers on descriptors": Described(self.catalog, spec / "evidence").contradiction,
-            "assemblers on errata": Sighted(self.catalog, spec / "evidence").contradiction,
+            "assemblers on errata": answers.sightings(self.catalog, spec / "evidence"),
         }
         for name, contradiction in self.witnesses.items():
             if fact := contradiction(self.catalog):
@@ -204,24 +198,9 @@ class Trial:
             if problems := list(load.schema_problems(documents[mutant.number])):
                 return Verdict(f"{OWN}schema", problems[0].message)
             try:
-                if parts(spec, *_WITHOUT_LAYOUTS) != self._laid:
+                if parts(spec, *WITHOUT_LAYOUTS) != self._laid:
                     derived.prove()
                 check(spec, positions)
             except _STUMBLES as error:
                 return Verdict(f"{OWN}rules", str(error)[:200])
         return Verdict(f"{OWN}the library refuses its tables", stumbled) if stumbled else Verdict(SURVIVED)
-
-
-class _Cute:
-    """The recorded layouts of CuTe, to compare many mutants with."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._recorded = recorded.read()
-        self._facts = parts(catalog.database.spec, *_WITHOUT_LAYOUTS[1:])
-
-    def contradiction(self, catalog: Catalog) -> str:
-        """The first layout that a catalog contradicts, in words."""
-        if parts(catalog.database.spec, *_WITHOUT_LAYOUTS[1:]) == self._facts:
-            return ""
-        differences = compared.compare(self._recorded, catalog).differences
-        return f"{differences[0].subject}, {differences[0].operand}: {differences[0].theirs}" if differences else ""
