@@ -11,29 +11,13 @@ import transcripts
 from ptxmma import paths
 from shown_sessions import is_shown, printed, sessions
 
-#: Pages with sessions that have a test of their own, or need what is not installed.
-_ELSEWHERE = {
-    "docs/agents.rst",
-    "docs/corpus.rst",
-    "docs/editors.rst",
-    "docs/index.rst",
-    "docs/outputs.rst",
-    "docs/peers.rst",
-    "docs/verify.rst",
-}
+_SHOWN = {path.name: text for path in transcripts.PAGES if any(sessions(text := path.read_text(encoding="utf-8") + "\n"))}
 
 
-def test_every_page_with_sessions_is_known(root: Path) -> None:
-    pages = [root / "README.md", *(root / "docs").glob("*.rst")]
-    shown = {path.relative_to(root).as_posix() for path in pages if any(sessions(path.read_text(encoding="utf-8") + "\n"))}
-    assert shown == transcripts.PAGES.keys() | _ELSEWHERE
-
-
-@pytest.mark.parametrize("name", transcripts.PAGES)
-def test_a_page_shows_what_its_commands_print(root: Path, tmp_path: Path, name: str) -> None:
-    page = (root / name).read_text(encoding="utf-8") + "\n"
-    transcripts.write_files(page, tmp_path)
-    for command, shown in sessions(page):
+@pytest.mark.parametrize("name", _SHOWN)
+def test_a_page_shows_what_its_commands_print(tmp_path: Path, name: str) -> None:
+    transcripts.write_files(_SHOWN[name], tmp_path)
+    for command, shown in sessions(_SHOWN[name]):
         if command.startswith("sqlite3") and shutil.which("sqlite3") is None:
             pytest.skip("sqlite3 is not installed")
         text = printed(command, tmp_path, SPEC=str(paths.SPEC))

@@ -16,19 +16,10 @@ from ptxmma import paths
 from shown_sessions import is_shown, printed, sessions
 
 _ROOT = Path(__file__).resolve().parent.parent
-#: The pages with sessions, and how their blocks are indented.
-PAGES = {
-    "README.md": "",
-    "docs/commands.rst": "   ",
-    "docs/database.rst": "   ",
-    "docs/check.rst": "   ",
-    "docs/questions.rst": "   ",
-    "docs/moving.rst": "   ",
-    "docs/tensor_memory.rst": "   ",
-    "docs/descriptors.rst": "   ",
-    "docs/tma.rst": "   ",
-    "docs/pipeline.rst": "   ",
-}
+#: Pages with sessions that have a test of their own, or need what is not installed.
+_ELSEWHERE = {"agents", "corpus", "editors", "index", "outputs", "peers", "verify"}
+#: The other pages that may have sessions.
+PAGES = [_ROOT / "README.md", *(path for path in sorted((_ROOT / "docs").glob("*.rst")) if path.stem not in _ELSEWHERE)]
 #: Files that a page shows, which its commands read.
 _FILES = re.compile(r"^\.\. code-block:: \w+\n   :caption: (\S+)\n\n((?:   .*\n|\n)+)", re.M)
 
@@ -74,13 +65,12 @@ def _block(command: str, text: str, indent: str) -> str:
 
 def main() -> int:
     """Record every page; says which have changed."""
-    for name, indent in PAGES.items():
-        path = _ROOT / name
+    for path in PAGES:
         page = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as scratch:
             write_files(page, Path(scratch))
-            new = recorded(page, indent, Path(scratch))
-        print(f"{name}: {'is up to date' if new == page else 'recorded again'}")
+            new = recorded(page, "   " * (path.suffix == ".rst"), Path(scratch))
+        print(f"{path.name}: {'is up to date' if new == page else 'recorded again'}")
         if new != page:
             path.write_text(new, encoding="utf-8")
     return 0

@@ -15,7 +15,7 @@ from ptxmma.catalog.variants import Variant, representatives
 from ptxmma.generator import register_proof
 from ptxmma.generator.build import Positions
 from ptxmma.generator.problems import Position, Problem, SpecError, clash, of_use
-from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread, variables_of
+from ptxmma.generator.register_proof import EntryError, evaluate_entry, thread
 from ptxmma.generator.spec_rules.register_layout_rules import LARGEST_DOMAIN
 from ptxmma.model import Database, Layout, LayoutDigits, RegisterLayout, Spec, formula
 from ptxmma.model.bitmap import BitMap, NotLinearError, Points, at_bits, linear
@@ -252,14 +252,14 @@ def placing(spec: Spec, plan: Plan) -> Placing:
 
 def _to_axes(spec: Spec, entry: RegisterLayout, plan: Plan, points: Points) -> dict[str, list[int]]:
     """The place of each element, an axis a list."""
-    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], spec.lanes)
+    variables = {**plan.variables, "i": points["i"], **thread(points["lane"], spec.lanes)}
     return _counted(evaluate_entry(entry.let, entry.at, variables, len(points["lane"])), plan.steps)
 
 
 def _to_places(entry: RegisterLayout, plan: Plan, points: Points, steps: dict[str, int]) -> dict[str, list[int]]:
     """The thread and the part of its register that hold the data of each place; parts are counted from 0."""
     coordinates = {axis: [number * plan.steps.get(axis, 1) for number in numbers] for axis, numbers in points.items()}
-    values = evaluate_entry(entry.let, entry.at, variables_of(plan) | coordinates, len(next(iter(points.values()))))
+    values = evaluate_entry(entry.let, entry.at, {**plan.variables, **coordinates}, len(next(iter(points.values()))))
     return _counted(values, steps)
 
 

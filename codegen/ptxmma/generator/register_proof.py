@@ -56,11 +56,6 @@ def evaluate_entry(let: Mapping[str, str], at: Mapping[str, Cases], variables: M
     return results
 
 
-def variables_of(plan: Plan) -> dict[str, Value]:
-    """The variables of the formulas of a layout besides its coordinates."""
-    return dict(plan.variables)
-
-
 def check(spec: Spec, positions: Positions, derived: Sequence[tuple[Plan, Layout]]) -> Iterator[Problem]:
     """Check that every printed formula agrees with its layouts, or differs if an erratum says so."""
     for index, entry in enumerate(spec.register_layouts):
@@ -94,7 +89,7 @@ def difference(stated: Stated, plan: Plan, layout: Layout, registers: Space) -> 
     if not stated.at:
         return ""
     points = domain(bit_map.inputs)
-    variables = variables_of(plan) | {"i": points["i"]} | thread(points["lane"], registers.most("lane"))
+    variables = {**plan.variables, "i": points["i"], **thread(points["lane"], registers.most("lane"))}
     theirs = evaluate_entry(stated.let, stated.at, variables, len(points["i"]))
     ours = bit_map.evaluate(points)
     if window := [name for name in WINDOW if name in stated.at]:
