@@ -14,7 +14,7 @@ from ptxmma.check.rule import Rule
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
 from ptxmma.ptx.graphs import reachable
-from ptxmma.ptx.outline import starts
+from ptxmma.ptx.outline import is_any
 from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def miscounted(barriers: Mbarriers, count: ByteCount, bytes_of: Callable[[bytes]
     judged = barriers.are_counted and len(counting) == barriers.kernel.text.count(b"complete_tx")
     for place in {each.place: None for each in barriers.stores if each.place is not None} if judged else ():
         fills, stores = barriers.fills_on(place), [each for each in barriers.stores if each.may_be_of(place)]
-        expecting = [each for each in fills if any(starts(each.use.opcode, word.encode()) for word in count.expects)]
+        expecting = [each for each in fills if is_any(each.use.opcode, count.expects)]
         sums = [barriers.kernel.addresses.of(each.use.operand or b"?", each.use.offset) for each in expecting]
         others = len(fills) > len(expecting) or place.step or any(number.terms for number in sums)
         once = all(_comes_once(barriers, each, place) for each in (*expecting, *stores))

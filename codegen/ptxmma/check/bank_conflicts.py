@@ -97,22 +97,26 @@ class BankConflicts:
 def _accesses(function: Function, memory: SharedMemory) -> Iterator[_Access]:
     """The accesses of a function whose addresses are known, each by the warp that it costs least."""
     values, banks = function.lanes, memory.banks
+    known: dict[tuple[bytes, bytes, int, int], tuple[int, _Addresses] | None] = {}  # many accesses differ in a constant
     for match in _ACCESS.finditer(function.text):
         address, lanes = _ADDRESS.search(match["operands"]), WARP
         value = values.of(address[1]) if address else None
-        if value is None or value.uneven:
+        if address is None or value is None or value.uneven:
             continue
         if match["bits"]:
             width = max(int(match["bits"]) // 8, 1) * int(match["count"] or 1)
         else:  # each lane gives the address of a row, and a register of all lanes holds a word of every bank
             width = memory.alignment
             lanes = len(words_of(_ADDRESS.sub(b"", match["operands"]))) * banks.count * banks.bytes // width
-        takes = _taking_part(values, predicate_before(function.text, match.start()), len(value.numbers))
-        numbers = [number if taken else None for number, taken in zip(value.numbers, takes, strict=True)]
-        warps = {_relative(numbers[first : first + lanes]): None for first in range(0, len(numbers), WARP)}  # most are alike
-        costs = [(wavefronts(warp, width, banks), warp) for warp in warps if any(each is not None for each in warp)]
-        if costs:
-            cost, warp = min(costs, key=lambda each: each[0])
+        key = address[1], predicate_before(function.text, match.start()), width, lanes
+        if key not in known:
+            takes = _taking_part(values, key[1], len(value.numbers))
+            numbers = [number if taken else None for number, taken in zip(value.numbers, takes, strict=True)]
+            warps = {_relative(numbers[first : first + lanes]): None for first in range(0, len(numbers), WARP)}  # most are alike
+            costs = [(wavefronts(warp, width, banks), warp) for warp in warps if any(each is not None for each in warp)]
+            known[key] = min(costs, key=lambda each: each[0], default=None)
+        if (cheapest := known[key]) is not None:
+            cost, warp = cheapest
             yield _Access(Token(match["opcode"], match.start("opcode")), width, warp, cost)
 
 

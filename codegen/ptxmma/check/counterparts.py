@@ -13,7 +13,7 @@ from ptxmma.check.remarks import Remark
 from ptxmma.check.rule import Rule
 from ptxmma.check.transitions import has_modifier, is_named
 from ptxmma.ptx.addresses import Place
-from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.outline import is_any, opcodes_of
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _miscounted(kernel: Kernel, uses: Sequence[Use], count: ByteCount) -> Iterat
     An object is judged if all that brings bytes for it is executed with one instruction that expects some: without a label or a branch
     between them, under the same predicate.  Both numbers are constants, and no copy goes to several thread blocks.
     """
-    expecting = [use for use in uses if any(starts(use.opcode, word.encode()) for word in count.expects)]
+    expecting = [use for use in uses if is_any(use.opcode, count.expects)]
     others = [use for use in uses if b"complete_tx" in use.opcode]
     ways = _ways(kernel.text, [*expecting, *others]) if expecting and others else {}
     for use in expecting:
@@ -185,18 +185,18 @@ def _lacking(uses: Sequence[Use], need: Counterpart) -> Iterator[Use]:
     """The first instruction on each object that lacks another one on it."""
     opcodes = {use.opcode for use in uses}
     named = {opcode for opcode in opcodes if is_named(need, opcode)}
-    needed = {opcode for opcode in opcodes if any(starts(opcode, word.encode()) for word in need.needs)}
+    needed = {opcode for opcode in opcodes if is_any(opcode, need.needs)}
     partners = {use.place for use in uses if use.opcode in needed}
     arrays = {use.place for use in uses if use.place is not None and use.place.step}
-    lacking = set[Place]()
+    judged = set[Place]()
     for use in uses:
-        if use.opcode in named and use.place is not None and use.place not in lacking:
-            needs_none = need.unless and use.operand == need.unless.encode()
+        needs_none = need.unless and use.operand == need.unless.encode()
+        if use.opcode in named and not needs_none and use.place is not None and use.place not in judged:
+            judged.add(use.place)
             singles = need.each and not any(use.place.begins_in(other) for other in arrays)
             met = [
                 any(place is None or place.meets(one) for place in partners) for one in (use.place.singles() if singles else [use.place])
             ]
             # An index may not reach the last places: one is missing only if a later one is not.
-            if not needs_none and (True not in met or not all(met[: len(met) - met[::-1].index(True)])):
-                lacking.add(use.place)
+            if True not in met or not all(met[: len(met) - met[::-1].index(True)]):
                 yield use

@@ -17,7 +17,7 @@ from ptxmma.check.rule import Rule
 from ptxmma.check.transitions import ALIGNED, has_modifier
 from ptxmma.ptx import thread_values
 from ptxmma.ptx.flow_events import words_of
-from ptxmma.ptx.outline import starts
+from ptxmma.ptx.outline import is_any
 from ptxmma.ptx.statements import Token
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ptxmma.catalog.instructions import Catalog
     from ptxmma.check.kernels import Kernel
-    from ptxmma.model import Issuer, Statement
+    from ptxmma.model import Statement
     from ptxmma.ptx.known_bits import KnownBits
 
 _FIRST = "mov.u32 %r4, %tid.x;\nsetp.eq.u32 %p0, %r4, 0;"
@@ -152,8 +152,11 @@ class Executions:
         if not named or not all(any(word in text for word in words) for words in asked):
             return
         count = thread_values.threads_of(text)
+        issuer_of = functools.cache(
+            lambda opcode: next((each for each in named if _is_of(opcode, each.instructions, each.modifiers)), None)
+        )
         for each in kernel.executed_by_warps.values():
-            issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.modifiers)), None)
+            issuer = issuer_of(each.opcode)
             if issuer is None or not _has_whole(each.threads, count, warp):
                 continue
             if issuer.once == "operands":
@@ -167,8 +170,9 @@ class Executions:
     def _doubled(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that both thread blocks of a pair execute, where one does for both."""
         named = [issuer for issuer in self._once if issuer.lone and all(map(kernel.mentions, issuer.lone))]
+        issuer_of = functools.cache(lambda opcode: next((each for each in named if _is_of(opcode, each.instructions, each.lone)), None))
         for each in kernel.executed_by_blocks_together.values() if named else ():
-            issuer = next((issuer for issuer in named if _is_of(each.opcode, issuer, issuer.lone)), None)
+            issuer = issuer_of(each.opcode)
             if issuer is not None and _has_whole(each.threads, kernel.ranks.count, PAIR):
                 message = f"both thread blocks of a pair execute it, each for itself; by {issuer.pair}: compare %cluster_ctarank"
                 message += f" (PTX ISA {issuer.source})"
@@ -191,10 +195,11 @@ class Executions:
 
     def _lone(self, kernel: Kernel) -> Iterator[tuple[Remark, bytes]]:
         """The remarks on instructions that only one thread block of a pair may execute."""
-        executed = kernel.executed_by_blocks.values()
+        executed = kernel.executed_by_blocks
         for issuer in self._both:
             for word in issuer.instructions:
-                named = [each for each in executed if starts(each.opcode, word.encode()) and _is_of(each.opcode, issuer, issuer.both)]
+                found = kernel.named(functools.partial(_is_of, words=(word,), modifiers=issuer.both))
+                named = [executed[event.offset] for _, event in found if event.offset in executed]
                 ranks = functools.reduce(int.__or__, [each.threads for each in named], 0)
                 lone = next((rank for rank in range(kernel.ranks.count) if ranks >> rank & 1 and not ranks >> (rank ^ 1) & 1), None)
                 if lone is not None:
@@ -213,9 +218,9 @@ def _told_by(use: Use, executing: int, known: KnownBits) -> int:
     return mask.value | mask.unknown
 
 
-def _is_of(opcode: bytes, issuer: Issuer, modifiers: Sequence[str]) -> bool:
+def _is_of(opcode: bytes, words: tuple[str, ...], modifiers: Sequence[str]) -> bool:
     """Return whether an opcode is one of an issuer's, and has some modifiers."""
-    return any(starts(opcode, word.encode()) for word in issuer.instructions) and all(has_modifier(opcode, each) for each in modifiers)
+    return is_any(opcode, words) and all(has_modifier(opcode, each) for each in modifiers)
 
 
 def _has_whole(threads: int, count: int, size: int) -> bool:

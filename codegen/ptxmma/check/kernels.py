@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
@@ -34,6 +35,9 @@ _MOST_BLOCKS = 1024
 OWN_RANK, OF_BLOCKS = b"%cluster_ctarank", re.compile(rb"%(?:n?cluster|ctaid|smid|gridid|globaltimer|clock)")
 #: Thread blocks of a pair.
 PAIR = 2
+
+
+_start_of = operator.attrgetter("start")
 
 
 class Way(NamedTuple):
@@ -99,6 +103,7 @@ class Kernel:
         self._lifecycles, self._words, self.own_waits = lifecycles, words, functools.cache(own_waits)
         self.mentions: Callable[[str], bool] = functools.cache(lambda word: word.encode() in self.text)  # many rules ask for the same ones
         self.unfollowed: set[str] = set()
+        self._statements_of = functools.cache(function.statements_of)
 
     @functools.cached_property
     def blocks(self) -> list[Blocked]:
@@ -173,8 +178,15 @@ class Kernel:
         Args:
             of: the operands to take of an opcode, with their numbers, by the number of all.
         """
-        statements = self.function.statements_of(opcode for opcode in self.opcodes if of(opcode))
-        return [(each, place, operand) for each in statements for place, operand in of(each.opcode).get(len(each.operands), ())]
+        return [(each, place, operand) for each in self.statements(of) for place, operand in of(each.opcode).get(len(each.operands), ())]
+
+    def statements(self, is_named: Callable[[bytes], object]) -> list[Statement]:
+        """The matrix instructions of some opcodes, in the order of the text.
+
+        Args:
+            is_named: whether to take the instructions of an opcode.
+        """
+        return sorted([each for opcode in self.opcodes if is_named(opcode) for each in self._statements_of(opcode)], key=_start_of)
 
     # --- blocks --------------------------------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ def _concerning(kernel: Kernel, machine: Machine) -> Iterator[tuple[int, Event]]
             yield number, event
 
 
-def _apart(kernel: Kernel, words: Sequence[str]) -> Iterator[int]:
+def _apart(kernel: Kernel, words: tuple[str, ...]) -> Iterator[int]:
     """The places of barriers that may not wait for the threads which execute some instructions.
 
     None of the threads that come to the barrier has executed one, or met one that has; or all threads of the block come to a barrier

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ptxmma.check.counterparts import uses_of
 from ptxmma.check.kernels import threads_at
 from ptxmma.ptx import thread_values
-from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.outline import is_any, opcodes_of
 from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ class Mbarriers:
         self.kernel, self.pairing = kernel, pairing
         uses = [Used(use, kernel.block_of(use.offset)) for use in uses_of(kernel.addresses, words_of_phases(pairing))]
         self.made, self.arrivals, self.waits = (
-            [each for each in uses if any(starts(each.use.opcode, word.encode()) for word in named)]
-            for named in (pairing.made, pairing.arrives, pairing.waits)
+            [each for each in uses if is_any(each.use.opcode, named)] for named in (pairing.made, pairing.arrives, pairing.waits)
         )
         counted = [each for each in uses if any(counts in each.use.opcode for counts in _COUNTS)]
         words = tuple(word.encode() for count in pairing.counts for word in count.stores)
@@ -181,9 +180,9 @@ class Mbarriers:
         if use.place is None or b"expect_tx" in use.opcode:
             return None
         for number, ring in enumerate(self._rings):
-            if any(starts(use.opcode, word.encode()) for word in self.pairing.waits):
+            if is_any(use.opcode, self.pairing.waits):
                 places = ring.full
-            elif any(starts(use.opcode, word.encode()) for word in self.pairing.arrives):
+            elif is_any(use.opcode, self.pairing.arrives):
                 places = ring.free
             else:
                 places = ring.stages
@@ -247,9 +246,10 @@ class Mbarriers:
         text = self.kernel.text
         return None if b".reqntid" in text[: text.find(b"{")] else self.sure
 
-    def reached(self, words: Sequence[str]) -> list[Reached]:
+    def reached(self, words: tuple[str, ...]) -> list[Reached]:
         """The instructions with some opcodes, with the threads of the block that may execute them."""
-        return [each for each in self.kernel.executed.values() if any(starts(each.opcode, word.encode()) for word in words)]
+        executed = self.kernel.executed
+        return [executed[each.offset] for _, each in self.kernel.named(lambda opcode: is_any(opcode, words)) if each.offset in executed]
 
 
 def _may_be_on(uses: Sequence[Used], place: Place | None) -> list[Used]:

@@ -19,7 +19,7 @@ from ptxmma.ptx.addresses import Place
 from ptxmma.ptx.blocks import NotFollowedError, opposite
 from ptxmma.ptx.conditions import Condition, Joined, common, contradicts, joined
 from ptxmma.ptx.graphs import spread
-from ptxmma.ptx.outline import starts
+from ptxmma.ptx.outline import is_any
 from ptxmma.ptx.thread_masks import ALL_THREADS
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class _Walk:
             return False
         return not transition.full or self._is_full(path, at)
 
-    def _by_others(self, words: Sequence[str], path: _Path, at: Happening) -> bool:
+    def _by_others(self, words: tuple[str, ...], path: _Path, at: Happening) -> bool:
         """Return whether other threads execute one of some instructions: any thread, if the path has none.
 
         Where it has none, what is not a condition on the thread may hold for the others, too: then they may have nothing to do.
@@ -258,7 +258,7 @@ class _Walk:
         own = common(path.conditions)
         if not path.since and any(own & ~each.surely and not each.elects for each in path.conditions):
             return False
-        named = (other for other in self._reachable((), at) if any(starts(other.opcode, word.encode()) for word in words))
+        named = (other for other in self._reachable((), at) if is_any(other.opcode, words))
         return any(not path.since or threads_at(self._kernel.executed_together, other.offset) & ~own for other in named)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:

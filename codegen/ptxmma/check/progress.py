@@ -265,21 +265,21 @@ class _Numbers:
         self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int], entering: Sequence[Set[int]]
     ) -> None:
         self._waits, self._returns_to, self._entering = waits, returns_to, entering
-        self._sites = [*sites]
+        self._sites: dict[int, list[_Site]] = {}  # the instructions that are not reached yet, by their blocks
         self._writers: dict[bytes, list[_Site]] = {}
-        for site in self._sites:
+        for site in sites:
+            self._sites.setdefault(site.block, []).append(site)
             self._writers.setdefault(site.name, []).append(site)
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
-        self._written: dict[bytes, dict[_Site, frozenset[int]]] = {site.name: {} for site in self._sites}  # by reached instructions
-        self._known: dict[bytes, Numbers] = {site.name: frozenset() for site in self._sites}
+        self._written: dict[bytes, dict[_Site, frozenset[int]]] = {name: {} for name in self._writers}  # by reached instructions
+        self._known: dict[bytes, Numbers] = dict.fromkeys(self._writers, _NONE)
         self._coming = functools.cache(self._coming_to)
         self._early: set[_Site] = set()  # instructions that read a register before the block writes it, which no loop repeats yet
 
     def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
         """Compute what the reached instructions do, and return whether a register has further numbers."""
-        waiting = {site for site in self._sites if reached(site.block)}
-        self._sites = [site for site in self._sites if site not in waiting]
+        waiting = {site for block in [*filter(reached, self._sites)] for site in self._sites.pop(block)}
         for site in waiting:
             for name in {*site.operands}:
                 self._readers.setdefault(name, []).append(site)

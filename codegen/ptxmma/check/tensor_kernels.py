@@ -131,7 +131,8 @@ class TensorKernels:
             kernel: the kernel.
             product_of: the product that an instruction makes of its descriptor; None where it is not known.
         """
-        function, text, statements = kernel.function, kernel.text, self._statements(kernel.function, kernel.opcodes)
+        function, text = kernel.function, kernel.text
+        statements = kernel.statements(lambda opcode: opcode.startswith(self._opcodes)) if text.startswith(b".entry") else []
         if not statements or not kernel.is_closed:
             return
         memory = TensorMemory(self._catalog, kernel, self._steps[_ALLOCATE], self._steps.get(_FREE), statements)

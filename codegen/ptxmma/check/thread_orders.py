@@ -17,7 +17,7 @@ from ptxmma.check.proxies import BULK_IN
 from ptxmma.check.rule import Rule
 from ptxmma.check.transitions import ends_before_branches, is_named
 from ptxmma.ptx.blocks import NotFollowedError
-from ptxmma.ptx.outline import opcodes_of, starts
+from ptxmma.ptx.outline import is_any, opcodes_of, starts
 from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
@@ -159,10 +159,10 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
     except NotFollowedError:
         return
     words = {word for each in life.transitions if not each.of_all for word in each.on}
-    followed = {word for word in words for name in (*pairing.waits, *pairing.arrives) if starts(name.encode(), word.encode())}
+    followed = tuple(word for word in words for name in (*pairing.waits, *pairing.arrives) if starts(name.encode(), word.encode()))
     known = (each.use for each in (*barriers.arrivals, *barriers.waits))
-    named = [use for use in known if any(starts(use.opcode, word.encode()) for word in followed)]
-    named += uses_of(barriers.kernel.addresses, words - followed) if words - followed else ()
+    named = [use for use in known if is_any(use.opcode, followed)]
+    named += uses_of(barriers.kernel.addresses, words.difference(followed))
     of_rings = [(use, barriers.ring_of(use)) for use in named]
     if life.each == "ring":
         yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ptxmma.ptx.outline import starts
+from ptxmma.ptx.outline import is_any, starts
 from ptxmma.ptx.writes import predicate_before
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Machine:
     def __init__(self, life: Lifecycle) -> None:
         self.life = life
         self.on, self.made, self.rules = functools.cache(self._on), functools.cache(self._made), functools.cache(self._rules)
+        self.is_wrong, self._is_counted = functools.cache(self._may_be_wrong), functools.cache(self._counts)
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
         self.harmless = not any(each.rule and life.start in each.states for each in life.transitions)  # nothing is wrong in the first state
 
@@ -74,7 +75,7 @@ class Machine:
         """The transitions that an instruction makes in a state with a number of objects."""
         return [each for each in self.made(state, at.opcode) if not each.counted or count > at.number]
 
-    def is_wrong(self, state: str, opcode: bytes) -> bool:
+    def _may_be_wrong(self, state: str, opcode: bytes) -> bool:
         """Return whether an instruction may be wrong in a state."""
         return any(not each.to for each in self.made(state, opcode))
 
@@ -93,10 +94,14 @@ class Machine:
 
     def number(self, text: bytes, place: int, opcode: bytes) -> int:
         """The number that an instruction at a place of a text names, if it counts."""
-        if not any(each.counted for each in self.on(opcode)):
+        if not self._is_counted(opcode):
             return 0
         match = _NUMBER.match(text, place + len(opcode))
         return int(match[1]) if match else 0
+
+    def _counts(self, opcode: bytes) -> bool:
+        """Return whether an instruction names a number that counts."""
+        return any(each.counted for each in self.on(opcode))
 
     def steps(self, text: bytes, events: Iterable[Event]) -> Iterator[Step]:
         """The steps of instructions of a block: only the first and the last of a run of equal ones, unless each of them counts."""
@@ -150,7 +155,7 @@ def is_made(each: Transition, opcode: bytes) -> bool:
 
 def is_named(each: Transition | Counterpart, opcode: bytes) -> bool:
     """Return whether a part of a protocol names an instruction."""
-    return any(starts(opcode, word.encode()) for word in each.on) and all(has_modifier(opcode, name) for name in each.modifiers)
+    return is_any(opcode, each.on) and all(has_modifier(opcode, name) for name in each.modifiers)
 
 
 def has_modifier(opcode: bytes, name: str) -> bool:

@@ -194,6 +194,7 @@ class Predicates(Writes):
         self._by_cause: dict[bytes, ThreadMasks] = {}  # by a parameter or a special register, for small numbers
         self._conditions: dict[tuple[bytes, int], Condition] = {}
         self._changing = functools.cache(self._that_change)
+        self.is_by_thread = functools.cache(self._differs)
 
     def condition(self, predicate: bytes, offset: int) -> Condition:
         """The condition that a predicate, ``b"!%p1"``, holds."""
@@ -280,7 +281,7 @@ class Predicates(Writes):
             )
         return self._others[register, count, counters]
 
-    def is_by_thread(self, name: bytes) -> bool:
+    def _differs(self, name: bytes) -> bool:
         """Return whether a register is computed from what differs between the threads of a block."""
         return any(map(_THREAD.match, self.sources([name])))
 

@@ -139,15 +139,21 @@ class LaneValues:
             if not self._writes_of(name):
                 self._values[name] = self._leaf(name)
         written = [name for name in names if self._writes_of(name)]
+        readers: dict[bytes, set[bytes]] = {name: set() for name in written}
+        for name in written:
+            for word in {word for _, operands in self._writes_of(name) for word in operands if word in readers}:
+                readers[word].add(name)
+        stale = {*written}  # the registers of which an operand has changed
         for _ in range(_MOST_ROUNDS if len(names) < _MOST_REGISTERS else 0):
-            changed = False
-            for name in written:
-                made = self._written(name)
-                if made is not None and made != self._values.get(name):
-                    self._values[name] = made
-                    changed = True
-            if not changed:
+            if not stale:
                 break
+            for name in written:
+                if name in stale:
+                    stale.discard(name)
+                    made = self._written(name)
+                    if made is not None and made != self._values.get(name):
+                        self._values[name] = made
+                        stale |= readers[name]
         else:
             written = [*dict.fromkeys((*written, *names))]
             self._values.update(dict.fromkeys(written, self._unknown(shared=False)))

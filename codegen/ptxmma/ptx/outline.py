@@ -207,6 +207,7 @@ def starts(opcode: bytes, start: bytes) -> bool:
     return opcode == start or opcode.startswith(start + b".")
 
 
-def is_any(opcode: bytes, words: Iterable[str]) -> bool:
+@functools.lru_cache(maxsize=1 << 12)
+def is_any(opcode: bytes, words: tuple[str, ...]) -> bool:
     """Return whether an opcode is one of some others, with more modifiers or without."""
     return any(starts(opcode, word.encode()) for word in words)

@@ -202,16 +202,15 @@ class Function:
                     end = statement.end
                     yield statement
 
-    def statements_of(self, opcodes: Iterable[bytes]) -> list[Statement]:
-        """The matrix instructions that have one of some opcodes, spelt as they are, in order."""
+    def statements_of(self, opcode: bytes) -> list[Statement]:
+        """The matrix instructions that have an opcode, spelt as it is, in order."""
         found: list[Statement] = []
-        for opcode in opcodes:
-            place = -1
-            while (place := self.text.find(opcode, place + 1)) >= 0:
-                statement = self.statement(place) if self.text[place - 1] not in WORD else None
-                if statement is not None and statement.opcode == opcode:
-                    found.append(statement)
-        return sorted(found, key=lambda each: each.start)
+        place = -1
+        while (place := self.text.find(opcode, place + 1)) >= 0:
+            statement = self.statement(place) if self.text[place - 1] not in WORD else None
+            if statement is not None and statement.opcode == opcode:
+                found.append(statement)
+        return found
 
     @functools.cached_property
     def places(self) -> list[int]:
