@@ -143,10 +143,10 @@ class _Walk:
         waiting = [(0, _Path(self._machine.life.start))]
         while waiting:
             number, entered = waiting.pop()
-            for path in self._through(number, entered):
+            for path in self._through(number, entered) if self._steps[number] else (entered,):
                 for (after, predicate, offset), way in zip(self._ways[number], self._kernel.ways[number], strict=True):
-                    for going in self._under(path, predicate, offset):
-                        left = self._left(going, number, way)
+                    for going in self._under(path, predicate, offset) if predicate else (path,):
+                        left = self._left(going, number, way) if way.predicate and going.certain else going
                         if after < 0:
                             self._moved(left, Happening(offset, EXIT))
                         elif left not in seen[after]:
@@ -194,8 +194,6 @@ class _Walk:
 
     def _under(self, path: _Path, predicate: bytes, offset: int) -> list[_Path]:
         """A path if a predicate holds; none if it cannot."""
-        if not predicate:
-            return [path]
         both = self._joined(path.conditions, predicate, offset)
         if both is not None and both.conditions is path.conditions and both.certain:
             return [path]
@@ -206,7 +204,7 @@ class _Walk:
 
     def _left(self, path: _Path, number: int, way: Way) -> _Path:
         """A path after a way out of a block: not certain if the way ends a loop by a counter on whose earlier numbers the path depends."""
-        counters = _counters(path.conditions) if path.certain and way.predicate else None
+        counters = _counters(path.conditions)
         if not counters or not any(number in loop and way.after not in loop for loop in self._kernel.graph.loops):
             return path
         return path._replace(certain=self._predicates.condition(way.predicate, way.offset).value.text not in counters)
@@ -383,8 +381,7 @@ def _deciding(kernel: Kernel, steps: Sequence[Sequence[Step]]) -> list[Sequence[
     deciding: list[Sequence[Way]] = [*ways]
     past: dict[int, int] = {}  # the block that follows one where nothing happens, if it is one whatever branches do
     for number in reversed(kernel.graph.order):
-        closes = any(way.after >= 0 and rank[way.after] <= rank[number] for way in ways[number])
-        if closes or len({first.get(way.after, 0) if way.after >= 0 else end for way in ways[number]}) == 1:
+        if number in kernel.graph.closing or len({first.get(way.after, 0) if way.after >= 0 else end for way in ways[number]}) == 1:
             deciding[number] = [Way(way.after, b"", way.offset) for way in ways[number]]
         afters = {past.get(way.after, way.after) for way in deciding[number]} - {number}
         if len(afters) == 1 and -1 not in afters and not steps[number] and not any(way.predicate for way in deciding[number]):

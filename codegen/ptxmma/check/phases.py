@@ -153,7 +153,8 @@ class _Phases:
         while fresh:
             coming = [(kind, each) for kind in self._kinds for each in self._waits.values() if kind.is_reached(each.block)]
             for _, each in coming:
-                self.first.setdefault(each.use.offset, self._parities(each))
+                if each.use.offset not in self.first:
+                    self.first[each.use.offset] = self._parities(each)
             opening = [(kind, each.use.offset) for kind, each in coming if each.use.offset not in kind.open and self._lets(each, kind)]
             for kind in self._kinds:
                 kind.let(offset for other, offset in opening if other is kind)

@@ -113,6 +113,12 @@ class Graph:
         return {number: (entering[number], repeating[number]) for number in self.order}
 
     @functools.cached_property
+    def closing(self) -> frozenset[int]:
+        """The blocks from which a way goes back: it closes a loop."""
+        rank, end = self.rank, len(self.order)
+        return frozenset(number for number in self.order if any(rank.get(after, end) <= rank[number] for after in self._follows[number]))
+
+    @functools.cached_property
     def loops(self) -> list[frozenset[int]]:
         """The blocks of each loop, the smallest loop first: a block to which a way goes back, and all that lead there without it."""
         return sorted(filter(None, map(self._loop, self.order)), key=len)
