@@ -285,6 +285,7 @@ def _meet(barriers: Mbarriers, arriving: Sequence[Used], between: Sequence[Used]
     for each in (*arriving, *between):
         stops.setdefault(each.block, []).append((each.use.offset, each in arriving))
 
+    @functools.cache
     def stop_after(place: tuple[int, int]) -> tuple[int, bool]:
         """The next of the instructions in a block, and whether it is an arrival; -1 without one."""
         return min((stop for stop in stops.get(place[0], ()) if stop[0] > place[1]), default=(-1, False))

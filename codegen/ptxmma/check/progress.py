@@ -116,7 +116,9 @@ class Progress:
             ]
             for each in kernel.ways
         ]
-        self._returns: dict[int, bool] = {}  # the blocks to which threads return, until others open
+        # The blocks to which threads go on from each, and whether they return to it, until waits open.
+        self._goes: dict[int, list[int]] = {}
+        self._returns: dict[int, bool] = {}
         self._stopped = {(0, False)}  # blocks at whose ends threads wait
         self.let([])
 
@@ -133,6 +135,7 @@ class Progress:
         """Open some waits, and go on as far as the others let threads."""
         self.open.update(waits)
         while self._go() | self._numbers.compute(self.is_reached, self.open):
+            self._goes.clear()
             self._returns.clear()
 
     def threads(self, number: int) -> int:
@@ -151,7 +154,9 @@ class Progress:
 
     def _going_on(self, number: int) -> list[int]:
         """The blocks to which threads go on from one, as far as the waits let them."""
-        return [way[0] for way in self._ways[number] if not self._is_shut(number, way[1])]
+        if number not in self._goes:
+            self._goes[number] = [way[0] for way in self._ways[number] if not self._is_shut(number, way[1])]
+        return self._goes[number]
 
     def numbers(self, operand: bytes, at: int) -> Numbers:
         """The numbers that an operand of an instruction at a place may have had so far; None where they are not known."""

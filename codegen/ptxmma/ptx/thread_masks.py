@@ -91,28 +91,37 @@ class ThreadMasks:
 
     def _not_zero(self, name: bytes) -> int | None:
         """A mask of the threads in which a register is not 0; None where its numbers are not known."""
-        numbers = self.numbers_of(name)
-        return None if numbers is None else int(bytes(map(bool, reversed(numbers))).translate(_DIGITS), 2)
+        numbers = self._numbers_of(name)
+        if numbers is None:
+            return None
+        if len(numbers) == 1:
+            return self.everyone if numbers[0] else 0
+        return int(bytes(map(bool, reversed(numbers))).translate(_DIGITS), 2)
 
-    def numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
+    def numbers_of(self, name: bytes) -> list[int] | None:
         """The numbers of a register, or of a constant, in the threads; None where they are not known."""
+        numbers = self._numbers_of(name)
+        return numbers and numbers * (self.count // len(numbers))
+
+    def _numbers_of(self, name: bytes, depth: int = 0) -> list[int] | None:
+        """The same; a number that is the same in all threads stands once."""
         if name not in self._numbers:
             self._numbers[name] = None  # for a value that is computed from itself
-            known = self._like.numbers_of(name) if self._like is not None else None
+            known = self._like._numbers_of(name) if self._like is not None else None
             self._numbers[name] = self._computed(name, depth) if known is None else known
         return self._numbers[name]
 
     def _computed(self, name: bytes, depth: int) -> list[int] | None:
         writes = self._registers.writes(name)
         if not writes:
-            return [*range(self.count)] if name == self._register else thread_values.constant(name, self.count)
+            return [*range(self.count)] if name == self._register else thread_values.constant(name)
         if len(writes) > 1 or depth >= _DEEPEST:
             return None
         opcode, place, rest, offset = writes[0]
         if not place:
             words = (word.strip() for word in rest.split(b","))
             names = (self._registers.constant_before(word, offset) if len(self._registers.writes(word)) > 1 else word for word in words)
-            operands = [self.numbers_of(each, depth + 1) for each in names]
+            operands = [self._numbers_of(each, depth + 1) for each in names]
             # A number that a warp shuffles is the same in its lanes; where the masks are of lanes, it need not be.
             same = opcode.startswith(b"ld.param.") or (opcode.startswith(b"shfl.") and self._register != thread_values.INDEX)
             return operands[0] if same else thread_values.result(opcode, operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,7 @@ _RESULTS: Mapping[bytes, Callable[..., int]] = {
     b"min": min,
     b"max": max,
     b"mul.lo": operator.mul,
+    b"mul.hi": operator.mul,
     b"mul.wide": operator.mul,
     b"mad.lo": lambda one, other, added: one * other + added,
     b"div": operator.floordiv,
@@ -71,6 +73,8 @@ def threads_of(text: bytes) -> int:
 def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int] | None:
     """The numbers that an instruction computes in each thread; None where it is not known.
 
+    A number that is the same in all threads stands once.
+
     Args:
         opcode: the opcode.
         operands: the numbers of each operand that it reads; None for an operand that is not known.
@@ -90,24 +94,27 @@ def result(opcode: bytes, operands: Sequence[Sequence[int] | None]) -> list[int]
         if match["what"] in (b"cvt", b"div", b"rem") and any(number > read >> 1 for each in numbers for number in each):
             return None  # a negative number, of which Python's quotient is another
         numbers = [[number - limit - 1 if number > limit >> 1 else number for number in each] for each in numbers]
-    make = _RESULTS.get(match["what"])
+    make, shift = _RESULTS.get(match["what"]), 0
+    if make is None:
+        return None
     if match["what"].startswith(b"setp"):
         limit = 1
     elif match["what"] == b"mul.wide":
         limit += limit << limit.bit_length()
     elif match["what"] == b"mul.hi":
-        bits = limit.bit_length()
-        numbers, make = [[one * other >> bits for one, other in zip(*numbers, strict=True)]], _RESULTS[b"mov"]
+        shift = limit.bit_length()
+    alike = all(len(each) == 1 for each in numbers)
+    spread = (each if alike or len(each) > 1 else itertools.repeat(each[0]) for each in numbers)
     try:
-        return [number & limit for number in map(make, *numbers)] if make is not None else None
+        return [number >> shift & limit for number in map(make, *spread)]
     except (ZeroDivisionError, TypeError):
         return None
 
 
-def constant(word: bytes, threads: int) -> list[int] | None:
-    """A constant in each thread; None for anything else."""
+def constant(word: bytes) -> list[int] | None:
+    """A constant, which is the same in all threads; None for anything else."""
     number = literals.integer(word)
-    return None if number is None else [number] * threads
+    return None if number is None else [number]
 
 
 def _shuffled(operands: Sequence[Sequence[int] | None]) -> list[int] | None:
@@ -115,5 +122,7 @@ def _shuffled(operands: Sequence[Sequence[int] | None]) -> list[int] | None:
     values, lane, clamp = operands[:3] if len(operands) > 3 else (None, None, None)
     if values is None or lane is None or clamp is None or {*clamp} != {WARP - 1} or len({*lane}) != 1:
         return None
+    if len(values) == 1:
+        return [*values]
     sources = [number - number % WARP + lane[0] % WARP for number in range(len(values))]
     return [values[source] if source < len(values) else 0 for source in sources]
