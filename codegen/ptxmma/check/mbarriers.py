@@ -113,7 +113,7 @@ class Mbarriers:
         self.made_on, self.arrivals_on, self.fills_on, self.waits_on = (
             functools.cache(functools.partial(_may_be_on, each)) for each in (self.made, self.arrivals, self.fills, self.waits)
         )
-        self.turns_of = functools.cache(self._turns_of)
+        self.turns_of, self.arrivals_of_a_phase = functools.cache(self._turns_of), functools.cache(self._arrivals_of_a_phase)
 
     @functools.cached_property
     def are_counted(self) -> bool:
@@ -212,7 +212,7 @@ class Mbarriers:
         """The loops whose rounds arrive on an mbarrier, or fill it."""
         return {self.round_of(each) for each in (*self.arrivals_on(place), *self.fills_on(place)) if each.place is not None}
 
-    def arrivals_of_a_phase(self, place: Place) -> int | None:
+    def _arrivals_of_a_phase(self, place: Place) -> int | None:
         """The number of arrivals that complete a phase of an mbarrier; None where it is not known."""
         numbers = {None if count.terms else count.constant for each, count in self._counts if each.may_be_of(place)}
         return numbers.pop() if len(numbers) == 1 else None

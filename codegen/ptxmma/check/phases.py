@@ -252,14 +252,24 @@ class _Phases:
 
         Of a warp that elects a thread, only this thread is followed.
         """
-        registers = self._kernel.registers
 
-        def leaving(number: int) -> Iterator[tuple[int, int]]:
-            for after, predicate, _ in self._kernel.ways[number] if number == start or number not in ends else ():
-                if after >= 0 and not (predicate and registers.is_elected(opposite(predicate))):
-                    yield after, registers.threads(predicate)
+        def leaving(number: int) -> Sequence[tuple[int, int]]:
+            return self._leaving[number] if number == start or number not in ends else ()
 
         return spread({start: self._threads(start)}, leaving)
+
+    @functools.cached_property
+    def _leaving(self) -> list[list[tuple[int, int]]]:
+        """The ways out of each block, but those that an elected thread does not take: the next block, and a mask of the threads."""
+        registers = self._kernel.registers
+        return [
+            [
+                (after, registers.threads(predicate))
+                for after, predicate, _ in each
+                if after >= 0 and not (predicate and registers.is_elected(opposite(predicate)))
+            ]
+            for each in self._kernel.ways
+        ]
 
     def few(self) -> Iterator[tuple[Used, str]]:
         """The waits for a first phase that does not complete, with the numbers of arrivals; and other mbarriers on which too few arrive."""

@@ -149,7 +149,8 @@ class Progress:
     def returns_to(self, number: int) -> bool:
         """Return whether threads that leave a block may come back to it, as far as the waits let them."""
         if number not in self._returns:
-            self._returns[number] = number in reachable(self._going_on(number), self._going_on)
+            around = self._kernel.graph.connected[number]
+            self._returns[number] = number in reachable(self._going_on(number), lambda each: self._going_on(each) if each in around else ())
         return self._returns[number]
 
     def _going_on(self, number: int) -> list[int]:

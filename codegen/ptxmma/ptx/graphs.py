@@ -48,7 +48,7 @@ def spread(
         fresh.discard(node)
         going = facts[node]
         if node not in leaving:
-            leaving[node] = [*ways(node)]
+            leaving[node] = tuple(ways(node))
         for after, mask in leaving[node]:
             known = facts.get(after, 0)
             if going & mask & ~known:
@@ -126,6 +126,16 @@ class Graph:
     def _loop(self, head: int) -> frozenset[int]:
         back = [number for number in self.leading[head] if self.rank[head] <= self.rank[number]]
         return frozenset(reachable([head, *back], lambda number: self.leading[number] if number != head else ()) if back else ())
+
+    @functools.cached_property
+    def connected(self) -> dict[int, frozenset[int]]:
+        """For each block, itself and all blocks on ways from it back to it: the strongly connected components (Kosaraju)."""
+        found: dict[int, frozenset[int]] = {}
+        for number in self.order:
+            if number not in found:
+                component = frozenset(reachable([number], lambda each: (other for other in self.leading[each] if other not in found)))
+                found.update(dict.fromkeys(component, component))
+        return found
 
     def beyond(self, number: int) -> frozenset[int]:
         """The blocks to which ways lead from one."""
