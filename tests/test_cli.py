@@ -117,6 +117,13 @@ def test_an_instruction_in_short(words: str, lines: int) -> None:
     assert [line for line in proof.splitlines() if line and line[0] != " "][3] == "evidence"
 
 
+def test_a_bare_name_in_short(catalog: Catalog) -> None:
+    """At most 30 lines for each family and opcode."""
+    for name in {part for entry in catalog.database.spec.instructions for part in (entry.family, entry.name)}:
+        assert len(CliRunner().invoke(main, ["show", name]).stdout.splitlines()) <= 30, name
+    assert len(CliRunner().invoke(main, ["show", "tcgen05.mma.sp", "nvfp4"]).stdout.splitlines()) <= 30
+
+
 def test_addresses_and_strides_say_what_memory_they_want() -> None:
     def line(spelling: str, operand: str) -> str:
         section = _show(spelling).partition("\noperands\n")[2].partition("\n\n")[0]

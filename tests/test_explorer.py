@@ -203,7 +203,7 @@ def test_it_is_light_and_one_file(address: str, page: Any) -> None:
         ("tcgen05.mma.ws.cta_group::1.kind::i8.collector::b2::use [d], a, b, i, p;", {"i": "tcgen05.mma.ws.cta_group::1.kind::i8"}),
         ("tcgen05.ld.sync.aligned.16x64b.x2.b32 {%r0, %r1}, [%r2];", {"i": "tcgen05.ld.sync.aligned.16x64b.x2.b32", "v": "matrices"}),
         ("ptxmma::tcgen05_mma_cta_group_1_kind_f16<ptxmma::hint::collector_a_fill>(d, a, b, i, true);", {"i": _PRODUCT}),
-        (f"{_PRODUCT} D[37][20]", {"i": _PRODUCT, "v": "tensor", "operand": "d", "at": "d:37,20"}),
+        (f"{_PRODUCT} D[37][20]", {"i": _PRODUCT, "v": "tensor", "operand": "", "at": "d:37,20"}),
     ],
 )
 def test_the_box_understands(page: Any, text: str, state: dict[str, str]) -> None:
@@ -222,6 +222,26 @@ def test_the_box_answers_questions(page: Any) -> None:
     for text in asked:
         box.fill(text)
         assert first.inner_text() == QUESTIONS["instructions"][text], text
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "note", "state"),
+    [
+        ("C7510", "C7510", "wgmma pipeline crossing function boundary", {}),
+        ("LBO", "leading dimension byte offset (LBO)", "Matrix descriptor of wgmma, bits 29:16", {}),
+        ("64x32 bf16 tile 64B swizzle", "64 x 32 bf16, K-major", "4096 bytes to expect", {"v": "memory", "image": "bf16,K,64B,64,32"}),
+        ("tma box 64x32 half SW128", "32 x 64 f16, K-major", "4096 bytes to expect", {"v": "memory", "image": "f16,K,128B,32,64"}),
+        ("idesc 0x8400490", "Descriptor 0x8400490", "kind::f16", {"descriptor": "tcgen05_instruction,kind::f16,0x8400490"}),
+    ],
+)
+def test_the_box_answers_for_more_than_instructions(page: Any, text: str, answer: str, note: str, state: dict[str, str]) -> None:
+    page.get_by_role("combobox", name="Find an instruction").fill(text)
+    first = page.get_by_role("option").first
+    assert first.locator(".spelling").inner_text().replace("\N{MULTIPLICATION SIGN}", "x") == answer
+    assert note in first.locator(".note").inner_text()
+    page.keyboard.press("Enter")
+    assert {key: _state(page, key) for key in state} == state
+    assert not "".join(page.locator("[role=alert]").all_inner_texts())
 
 
 @pytest.mark.parametrize(

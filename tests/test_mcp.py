@@ -114,6 +114,7 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> 
         ("check", {"code": "", "file": "link.ptx"}, "give code, or file"),
         ("check", {"code": "x", "fix": True}, "unknown parameter 'fix'"),
         ("check", {"text": "x"}, "unknown parameter 'text'; known: target, ptx"),
+        ("targets", {"target": "9" * 9000}, "unknown target '999"),
         ("ask", {"question": "generate"}, "'generate' names no instruction"),
         ("ask", {"question": "m16n8k16 --database=/etc/passwd"}, "names no instruction"),
         ("ask", {}, "give question"),

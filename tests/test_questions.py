@@ -151,7 +151,7 @@ def test_words_without_a_verb_may_be_none() -> None:
         ("tcgen5.mma f16", "is 'tcgen05.mma f16' meant?"),
         ("hoper", "is 'hopper' meant?"),
         ("m16n8k16 bfloat", "no instruction has bfloat (is bfloat16 meant?); closest:"),
-        ("how many threads issue tcgen05.mma", "no instruction has threads, issue; closest:"),
+        ("which colour has tcgen05.mma", "no instruction has colour; closest:"),
         ("the " * 1000, "the question has 4,000 characters; at most 3,000 are read"),
         ("MI300", "unknown command 'MI300', nor is it an instruction"),
         ("sm_90b", "unknown target 'sm_90b'; closest: sm_90, sm_90a"),

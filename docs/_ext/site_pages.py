@@ -36,13 +36,13 @@ _WORD = re.compile(r"[a-z0-9]+")
 #: Pages without a place of their own come after those of forms.
 _LAST = 1 << 20
 #: Pages whose sections have the same titles everywhere have words of their own; other pages are found by their sections, too.
-_WORDS, _ALSO, _ALIASES, _SPELLING, _ORDER = "words", "also", "aliases", "spelling", "order"
+_WORDS, _ALSO, _ALIASES, _SPELLING, _LACKING, _ORDER = "words", "also", "aliases", "spelling", "lacking", "order"
 #: Words of the text of each section; so many different ones say what it is about.
 _TEXTS, _ENOUGH = "texts", 50
 
 
 def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
-    """The title, address, further words and words of the text of every page and section, of forms also a spelling.
+    """The title, address, further words and words of the text of every page and section, of forms also a spelling, and what targets lack.
 
     Labels are words of the section that they name.
     """
@@ -56,7 +56,13 @@ def _entries(env: BuildEnvironment) -> Iterator[tuple[str, ...]]:
         spelling = env.metadata[document].get(_SPELLING)
         title_of_page = f"Python API: {first[0]}" if document.startswith("api/") else first[0]
         texts = env.metadata[document][_TEXTS]
-        yield title_of_page, f"{document}.html", own_words, texts.get("", ""), *([spelling] if spelling else [])
+        yield (
+            title_of_page,
+            f"{document}.html",
+            own_words,
+            texts.get("", ""),
+            *([spelling, env.metadata[document][_LACKING]] if spelling else []),
+        )
         for title_of_section, anchor in () if words else sections:
             own = labels.get((document, title_of_section), [anchor])
             further = f"{title_of_page} {' '.join(own)} {' '.join(_joined(own))}"

@@ -5,7 +5,8 @@ const PtxmmaFind = (() => {
   /** Words that say nothing: the namespace of the wrappers, the maker of all GPUs, articles, and what begins a question. */
   const IGNORED = new Set(
     ("ptxmma nvidia the a an of in to and is are how what which why when where who do does can i my it many much there from with for on by"
-      + " error warning take takes add adds need needs use uses get have has hold holds support supports show explain list").split(" "),
+      + " error warning take takes add adds need needs use uses get have has hold holds support supports show explain list"
+      + " largest smallest max maximum min minimum size limit limits range big vs versus difference between must be used").split(" "),
   );
   /** A title counts more than the other words of a page, a whole word more than its beginning. */
   const TITLE = [12, 6, 3], WORDS = [5, 2.5, 1];
@@ -21,6 +22,7 @@ const PtxmmaFind = (() => {
   const SIDELINES = /#erratum-|#ptxmma\.|^reference\/(rules\/|differences|evidence)|^(verify|corpus|peers|check_measured)\.|^commands\.html#/;
   /** One word that is all of such a title means another page first, where one has it: ``metadata`` is a rule, too. */
   const ASIDE = 0.4;
+  const NOT_ACCEPTED = 0.6;
   const MOST = 12;
 
   const split = (text) => text.toLowerCase().replace(/c\+\+/g, "cpp").split(/[^a-z0-9]+/).filter(Boolean);
@@ -70,7 +72,7 @@ const PtxmmaFind = (() => {
 
   /**
    * The entries that answer a query, best first: [title, address]; the title of a section has its page's, too.  Entries are [title, address, words, words of the text], those of forms
-   * with a spelling, too.
+   * with a spelling, and for each target that accepts some the words that these lack, too.
    * The vocabulary has people's names with their meanings in words of PTX, and the element types.
    * Bits of a descriptor and elements of a matrix are answered by the explorer.
    */
@@ -91,11 +93,11 @@ const PtxmmaFind = (() => {
 
   /** The entries with most of the nouns, the best first; where there is no noun, those with most of the words. */
   function ranking(entries, query, vocabulary) {
-    const known = entries.map(([title, address, more, text, spelling]) => {
+    const known = entries.map(([title, address, more, text, spelling, lacking]) => {
       // The names of errata say whole sentences: their words weigh no more than those of a page.
       const own = address.includes("#erratum-") ? [] : split(title);
       const head = split(title.split(":")[0]);
-      return {title, address, spelling, own, head, others: [...more.split(" "), ...(own.length ? [] : head)], text: new Set(text.split(" ").map(stem))};
+      return {title, address, spelling, lacking, own, head, others: [...more.split(" "), ...(own.length ? [] : head)], text: new Set(text.split(" ").map(stem))};
     });
     const words = wanted(query, vocabulary);
     for (const word of words) if (word.meanings.length === 1) word.meanings = [[shortened(word.meanings[0][0], known)]];
@@ -115,6 +117,11 @@ const PtxmmaFind = (() => {
       word.what = ranked.some(({address, weights}) => weights[place] > floor && !address.includes("#target-"));
     });
     const nouns = words.some(({noun, what}) => noun && what), whats = words.some(({what}) => what);
+    // A form that the named target does not accept, or not with these words, is not meant.
+    const place = ranked.find(({address, weights}) => address.includes("#target-sm-") && words.every(({what}, at) => what || weights[at] > TEXT));
+    const target = whats && !words.every(({what}) => what) && place && /\d+/.exec(place.address.split("#target-")[1])[0];
+    const accepted = (lacking) => lacking.split("; ").map((part) => part.split(": ")).some(([numbers, lacks = ""]) => numbers.split(" ").includes(target)
+      && words.every(({meanings, what}) => !what || meanings.slice(meanings.length > 1 ? 1 : 0).some((each) => !each.some((word) => lacks.split(" ").includes(word)))));
     const counted = words.map(({noun, what}) => (what || !whats) && (noun || !nouns));
     for (const entry of ranked) {
       const {address, head, weights} = entry;
@@ -126,6 +133,7 @@ const PtxmmaFind = (() => {
       const whole = !besides && weights.every((each) => each > TEXT);
       const aside = !SIDELINES.test(address) ? 0 : !whole ? 1 : words.length > 1 ? 0 : ASIDE;
       entry.matched = parts.reduce((sum, part, place) => sum + (counted[place] ? part * telling[place] : 0), 0) - aside * Math.max(...telling);
+      if (target && entry.lacking && !accepted(entry.lacking)) entry.matched *= NOT_ACCEPTED;
       entry.score = weights.reduce((sum, each) => sum + each, 0)
         + (whole ? NOTHING_ELSE : -besides / 2) + kind;
     }

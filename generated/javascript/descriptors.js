@@ -4,15 +4,15 @@
 
 import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
-import { holds, numbersOf, recordsOf } from "./short_texts.js";
+import { holds, numbersOf, recordsByColumn } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").DescriptorFields} DescriptorFields */
 /** @typedef {import("./index.d.ts").DescriptorFormat} DescriptorFormat */
 /** @typedef {import("./index.d.ts").FieldValue} FieldValue */
 /** @typedef {import("./index.d.ts").MemoryFacts} MemoryFacts */
 
-const descriptorFields = database.fields ? recordsOf(database.fields) : [];
-const fieldCases = database.cases ? recordsOf(database.cases) : [];
+const descriptorFields = database.fields ? recordsByColumn(database.fields) : [];
+const fieldCases = database.cases ? recordsByColumn(database.cases) : [];
 
 /** The formats of all descriptors. */
 export const descriptorFormats = (database.descriptors ?? []).map((format) => ({ ...format, fields: numbersOf(format.fields).map(expandedField) }));

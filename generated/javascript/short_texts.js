@@ -2,21 +2,24 @@
 // Do not edit: change the spec and run `ptxmma generate`.
 /** The texts of the database that say much in few characters; `shortening.py` writes them. */
 
+/** Signs of the lengths of runs from 2 on: for each length one for equal numbers and one for rising ones. */
+const LENGTHS = "!#%&'()*+,-./<=>?@[]^{|}";
+
 /**
- * Numbers in few words: `4*3` is 4, 4, 4 and `4+3` is 4, 5, 6.
+ * Numbers in few characters: `4!1` is 4, 4, 1 and `4&` is 4, 5, 6. The last digit of a number is of base 36, in capitals; those before it are small letters, of base 26.
  * @param {string} text
  * @returns {number[]}
  */
 export function numbersOf(text) {
-  if (!text) return [];
-  return text.split(" ").flatMap((word) => {
-    const [first, count = 1] = word.split(/[*+]/).map(Number);
-    return Array.from({ length: count }, (_, place) => first + (word.includes("+") ? place : 0));
+  return [...text.matchAll(/([a-z]*)(\w)([^\w]?)/g)].flatMap(([, front, last, sign]) => {
+    const first = [...front].reduce((number, letter) => number * 26 + parseInt(letter, 36) - 10, 0) * 36 + parseInt(last, 36);
+    const length = LENGTHS.indexOf(sign || " ");
+    return Array.from({ length: (length >> 1) + 2 }, (_, place) => first + (length % 2) * place);
   });
 }
 
 /**
- * Bits of the outputs of a map: `col:1+2 row:0` is bits 1 and 2 of `col`, then bit 0 of `row`.
+ * Bits of the outputs of a map: `col:1# row:0` is bits 1 and 2 of `col`, then bit 0 of `row`.
  * @param {string} text
  * @returns {[string, number][]}
  */
@@ -29,16 +32,6 @@ export function placesOf(text) {
 }
 
 /**
- * The records of a table, without what is absent.
- * @template {object} Row
- * @param {import("./index.d.ts").Table<Row>} table
- * @returns {Row[]}
- */
-export function recordsOf({ columns, rows }) {
-  return rows.map((row) => /** @type {Row} */ (Object.fromEntries(columns.flatMap((name, place) => (row[place] === undefined || row[place] === null ? [] : [[name, row[place]]])))));
-}
-
-/**
  * The records of a table by column: texts of numbers, or lists.
  * @template {object} Row
  * @param {import("./index.d.ts").Columns<Row>} columns
@@ -46,7 +39,8 @@ export function recordsOf({ columns, rows }) {
  */
 export function recordsByColumn(columns) {
   const lists = Object.entries(columns).map(([name, column]) => /** @type {const} */ ([name, typeof column === "string" ? numbersOf(column) : column]));
-  return /** @type {unknown[]} */ (lists[0]?.[1] ?? []).map((_, place) => /** @type {Row} */ (Object.fromEntries(lists.flatMap(([name, list]) => (list[place] == null ? [] : [[name, list[place]]])))));
+  const length = Math.max(0, ...lists.map(([, list]) => list.length));
+  return Array.from({ length }, (_, place) => /** @type {Row} */ (Object.fromEntries(lists.flatMap(([name, list]) => (list[place] == null ? [] : [[name, list[place]]])))));
 }
 
 /**

@@ -124,7 +124,7 @@ function joinedWords(words) {
  * @param {string[]} words
  * @returns {string[][]}
  */
-function meaningsOf(words) {
+export function meaningsOf(words) {
   /** @type {string[][]} */
   let meanings = [[]];
   const said = (/** @type {string[]} */ parts) => parts.filter((part) => words.includes(part)).length;

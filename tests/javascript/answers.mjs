@@ -32,6 +32,7 @@ const answers = {
     }),
   meaning: ({ spellings }) => spellings.map((spelling) => ptxmma.instruction(spelling)?.canonical ?? null),
   /** The instructions that texts mean. */
+  asked: ({ texts }) => texts.map(ptxmma.ask),
   resolve: ({ texts }) => texts.map((text) => ptxmma.resolve(text).instructions.map((found) => found.canonical)),
   /** Every place of every matrix of an instruction, for every choice of what must be chosen. */
   places: ({ spelling }) =>

@@ -44,6 +44,9 @@ class InRegisters(NamedTuple):
         known, tensor = names(self.instruction), operands(self.instruction)
         if self.operand is None and not known and tensor:
             raise click.UsageError(f"say which --operand: {', '.join(tensor)}")
+        fragments = [each for name in known if (each := arrangement(self.instruction, name)).layout.kind == "fragment"]
+        if self.operand is None and question.lane is None and len(fragments) == 1:
+            return fragments
         if self.operand is None and (question.lane is None or not known):
             raise click.UsageError(
                 f"say which --operand: {', '.join(known)}; or --lane N for all that a thread holds"

@@ -142,14 +142,15 @@ def find(spelling: str, database: str | None) -> Instruction:
 
 
 def _common_targets(instructions: Sequence[Instruction]) -> str:
-    """A line with the targets and the first version of several instructions, where these are the same for all; empty otherwise."""
-    from ptxmma.catalog.summaries.listing import first_version, least_targets
+    """A line with the targets and sizes of several instructions, where all have the same targets; empty otherwise."""
+    from ptxmma.catalog.summaries.listing import first_version, least_targets, sizes, spans
 
     first, *others = (each.accepted_by() for each in instructions)
     if not first or any(each != first for each in others):
         return ""
     targets = " ".join(least_targets(instructions[0].database.spec, first))
-    return f"all are accepted by {targets}, from PTX ISA {first_version(first)} on\n"
+    numbers = "".join(f"; {name.upper()} {spans(each)}" for name, each in sizes(instructions).items())
+    return f"all are accepted by {targets}, from PTX ISA {first_version(first)} on{numbers}\n"
 
 
 def spellings(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

@@ -271,8 +271,9 @@ def _rest(question: Question, left: Sequence[str]) -> list[str] | None:
         return [*left] if left and _is_about_instructions(text) else None
     if question.takes == "target":
         return [text] if is_target(catalog_of(None).database.spec, text) else None
-    if question.takes == "type":
-        return [text] if _is_type(catalog_of(None).database.spec, text) else None
+    if question.takes == "name":
+        with usage_errors():
+            return [text] if explanation(catalog_of(None), text) else None
     if question.takes == "product":
         return _descriptor(text)
     return None if left else []

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from ptxmma.catalog.summaries.listing import FamilySummary
     from ptxmma.cli.answers import OnTarget, Shown, ShownFamily
 
-#: So many lines are shown in short of the legal products of an opcode, and of a block of a family.
-_SOME = 5
+#: So many of the facts about the legal products of an opcode are shown in short, of the lines of a block of a family.
+_PRODUCTS = 5
+_SOME = 3
 
 
 @click.command("show", cls=Command)
@@ -57,6 +58,7 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
       ptxmma show SM80_16x8x16_F32F16F16F32_TN
       ptxmma show wgmma
     """  # noqa: D301  # click's mark for lines that stay as they are
+    from ptxmma.catalog.summaries import listing
     from ptxmma.catalog.summaries.description import describe
     from ptxmma.matrices.operations import operation
 
@@ -84,7 +86,8 @@ def command(spelling: str, database: str | None, every: bool, proof: bool, targe
     elif proof:
         _blocks(evidence, numbered)
     else:
-        click.echo(f"accepted by {_least(instruction)}")
+        threads = listing.executed_by(instruction.database.spec.scopes[answer["scope"]])
+        click.echo(f"accepted by {_least(instruction)}; executed by {threads}")
         examples = [] if answer["product"] else _questions(instruction, answer)
         more = [f"ptxmma show {_subject(instruction, answer['product'] or {})} --all", *examples]
         _blocks(_in_short(instruction, answer) | {"more": more}, numbered)
@@ -109,8 +112,10 @@ def _in_short(instruction: Instruction, answer: Shown) -> dict[str, Sequence[str
     return {
         "syntax": _cut(_syntax(answer), 1),
         "computes": [answer["computes"]],
-        "product" if product else "products": [": ".join(_choice(answer))] if product else _cut(_choice(answer), _SOME),
-        "operands": _operands([operand for operand in answer["operands"] if operand["name"] in first]),
+        "product" if product else "products": [": ".join(_choice(answer))]
+        if product
+        else ["; ".join(_cut(_choice(answer), _PRODUCTS))] * bool(_choice(answer)),
+        "operands": _operands([operand for operand in answer["operands"] if operand["name"] in first], joined=True),
         "C++": _cplusplus({**said, "functions": said["functions"][:1], "statements": []}, answer["operation"]),
     }
 
@@ -169,26 +174,29 @@ def _family(text: str, database: str | None, target: str | None, *, every: bool,
     if not name or known.meaning(text.strip()):
         return False
     families = list(dict.fromkeys(entry.family for entry in known.database.spec.instructions))
-    from ptxmma.catalog.summaries.listing import members_of, summary
+    from ptxmma.catalog.summaries import listing
 
     if name not in families and not _is_opcode(known, name):
-        beginning = [summary(known, family) for family in families if family.startswith(name)]
+        beginning = [listing.summary(known, family) for family in families if family.startswith(name)]
         if beginning:
             refuse_product(f"name one of those that begin with {name}")
         _families(name, beginning, as_json=as_json)
         return bool(beginning)
     listed = f"ptxmma list --family {name}" if name in families else f"ptxmma list {name}"
     refuse_product(f"name one of the family {name}: {listed}")
-    answer = cast("ShownFamily", summary(known, name))
+    answer = cast("ShownFamily", listing.summary(known, name))
     if target:
-        answer["on_target"] = {"target": target, "accepted": sum(target in member.accepted_by() for member in members_of(known, name))}
+        answer["on_target"] = {
+            "target": target,
+            "accepted": sum(target in member.accepted_by() for member in listing.members_of(known, name)),
+        }
     if as_json:
         emit(answer)
         return True
     undocumented = answer["instructions"] - answer["documented"]
     counted = f"{answer['instructions']} instructions" + (f", {undocumented} of them not documented" if undocumented else "")
     sources = cited(", ".join(answer["sources"]), elsewhere(known.database.spec))
-    click.echo(f"{heading(name)}\n{chr(10).join(answer['titles'])}\n{counted} ({sources})")
+    click.echo(f"{heading(name)}\n{chr(10).join(answer['titles']) if every else _title(answer)}\n{counted} ({sources})")
     if target:
         blocks({f"on {target}": [f"{answer['on_target']['accepted']} of {answer['instructions']} instructions accepted"]})
     rows = [
@@ -198,14 +206,15 @@ def _family(text: str, database: str | None, target: str | None, *, every: bool,
     ]
     headers = [f"#include <{header}>" for header in answer["headers"]]
     errata = [f"{entry['id']} ({entry['bites']}): {entry['holds']}" for entry in answer["errata"]]
-    facts = {"syntax": answer["syntax"], "types and shapes": aligned(rows) if rows else [], "C++": headers}
+    facts = {"syntax": answer["syntax"], "types and shapes": aligned(rows) if rows else []}
+    limits = {"threads, sizes and limits": aligned(listing.facts(answer))}
     if every:
-        blocks(facts | {"errata": errata, "every instruction": [listed]})
+        blocks(facts | limits | {"C++": headers, "errata": errata, "every instruction": [listed]})
     elif proof:
         blocks({"errata": errata})
     else:
         more = [f"ptxmma show {name} --all", *([f"ptxmma show {name} --evidence"] if errata else []), listed]
-        blocks({title: _cut(lines, _SOME) for title, lines in facts.items()} | {"more": more})
+        blocks({title: _cut(lines, _SOME) for title, lines in facts.items()} | limits | {"more": more})
     return True
 
 
@@ -227,11 +236,15 @@ def _families(name: str, answers: list[FamilySummary], *, as_json: bool) -> None
     if as_json and answers:
         emit(answers)
     elif answers:
-        more = [len(answer["titles"]) - 1 for answer in answers]
-        titles = [answer["titles"][0] + f"; {others} more" * bool(others) for answer, others in zip(answers, more, strict=True)]
-        rows = [(answer["family"], str(answer["instructions"]), title) for answer, title in zip(answers, titles, strict=True)]
+        rows = [(answer["family"], str(answer["instructions"]), _title(answer)) for answer in answers]
         click.echo(f"{heading(name)} begins the names of these families")
         blocks({"family, instructions, title": aligned(rows), "one of them": [f"ptxmma show {answers[0]['family']}"]})
+
+
+def _title(answer: FamilySummary) -> str:
+    """The first title of a family, and the number of the others."""
+    first, *others = answer["titles"]
+    return first + f"; {len(others)} more" * bool(others)
 
 
 def _hints(answer: Shown) -> list[str]:
@@ -245,8 +258,11 @@ def _hints(answer: Shown) -> list[str]:
     return aligned(rows)
 
 
-def _operands(operands: Sequence[OperandFacts]) -> list[str]:
-    """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, memory, legal immediates."""
+def _operands(operands: Sequence[OperandFacts], *, joined: bool = False) -> list[str]:
+    """A row for each operand: name, kind, element type, registers, constraint, elements, matrix, memory, legal immediates.
+
+    Neighbours of which all but the names is the same may be ``joined``.
+    """
     rows = []
     for operand in operands:
         registers = f"{operand['registers']} x {operand['register_types'][0]}" if operand["registers"] else ""
@@ -255,6 +271,9 @@ def _operands(operands: Sequence[OperandFacts]) -> list[str]:
         constraint = f'"{operand["constraint"]}"'
         named = operand["name"], operand["kind"], operand["type"] or ""
         rows.append((*named, registers, constraint, elements, matrix, _memory(operand), _immediates(operand["immediates"])))
+    if joined:
+        alike = groupby(rows, key=lambda row: row[1:])
+        rows = [(", ".join(name for name, *_ in each), *facts) for facts, each in alike]
     return aligned(rows)
 
 

@@ -50,8 +50,10 @@ class Question(Entry, frozen=True, kw_only=True):
     ] = {}
     needs: Annotated[tuple[Identifier, ...], Meta(description="options without which it is another question")] = ()  # ("box", "type")
     takes: Annotated[
-        Literal["", "instruction", "target", "type", "product", "bits"],
-        Meta(description="the other words: nothing, an instruction, a target, an element type, a product, the bits of a descriptor"),
+        Literal["", "instruction", "target", "name", "product", "bits"],
+        Meta(
+            description="the other words: nothing, an instruction, a target, a name that is explained, a product, the bits of a descriptor"
+        ),
     ] = ""
     source: Source
 

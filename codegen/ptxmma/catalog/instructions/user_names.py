@@ -6,18 +6,18 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from ptxmma.arguments import one_of
+from ptxmma.arguments import one_of, shortened
 from ptxmma.catalog.instructions.meanings import single
 from ptxmma.model import Part, Spec
 
 #: ``sm_90a``, ``compute_90a``, ``90a``, ``9.0a``.
-_NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d+)\.?(\d)([af]?)")
+_NUMBER = re.compile(r"(?:sm_?|compute_?)?(\d{1,3})\.?(\d)([af]?)")
 #: The words around the name of a chip that do not say which it is: ``NVIDIA A100-SXM4-80GB``.
 _IDLE = re.compile(
     r"nvidia|gpu|geforce|quadro|tesla|sxm\d?|pcie|nvl|hbm\d+e?|\d+gb?|laptop|mobile|super|server|workstation|max|q|with|design|edition|generation|superchip|\d+w"
 )
-#: Words between two targets.
-_BETWEEN = re.compile(r"\s*,\s*|\s+(?:vs\.?|versus|against|and|or|with|to)\s+")
+#: Words between two names that are compared.
+BETWEEN = re.compile(r"\s*,\s*|\s+(?:vs\.?|versus|against|and|or|with|to)\s+")
 #: Beginnings and ends of the names of modes in CUDA's driver and in CuTe.
 _MODE = re.compile(
     r"^(?:\w+::)*(?:(?:CU_TENSOR_MAP_)?(?:SWIZZLE_|INTERLEAVE_)|SW(?=[0-9])|LAYOUT_(?:K|MN)_(?:SW)?)|_ATOM(?:_BITS)?(?:<.*>)?$"
@@ -46,7 +46,9 @@ def target_named(spec: Spec, given: str) -> str:
     targets = [entry.name for entry in spec.targets]
     known = {name.lower(): name for name in (*targets, *(name for gpu in spec.gpus for name in (*gpu.names, gpu.architecture)))}
     close = [known[name] for name in difflib.get_close_matches(text, known, 3)]
-    raise ValueError(f"unknown target {given!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(targets)}"))
+    raise ValueError(
+        f"unknown target {shortened(given)!r}; " + (f"closest: {', '.join(close)}" if close else f"known: {', '.join(targets)}")
+    )
 
 
 def is_target(spec: Spec, text: str) -> bool:
@@ -58,7 +60,7 @@ def is_target(spec: Spec, text: str) -> bool:
 def compared_targets(spec: Spec, text: str) -> list[str]:
     """The names of two targets in a text that compares them: ``["H100", "B200"]`` for ``H100 vs B200``; empty for another text."""
     words = text.split()
-    parts = words if len(words) == 2 else _BETWEEN.split(text.strip())
+    parts = words if len(words) == 2 else BETWEEN.split(text.strip())
     return parts if len(parts) == 2 and not is_target(spec, text) and all(is_target(spec, part) for part in parts) else []
 
 

@@ -53,6 +53,19 @@ def in_words(spec: Spec, opcode: Variant) -> list[str]:
     ]
 
 
+def sizes(spec: Spec, opcodes: Sequence[Variant]) -> dict[str, set[int]]:
+    """Every M, N and K of the products that some opcodes may have; empty where their shapes state them."""
+    rules, facts = spec.tensor_products, [facts_of(spec, each) for each in opcodes if each.instruction.operation == resolution.OPERATION]
+    if rules is None or not facts:
+        return {}
+    shapes = admitting(rules.shapes, facts)
+    return {
+        "m": {number for row in shapes for number in row.m},
+        "n": {number for row in shapes for number in product_rules.numbers(row.n)},
+        "k": {row.k for row in admitting(rules.depths, facts)},
+    }
+
+
 def facts_of(spec: Spec, opcode: Variant) -> Facts:
     """Return the facts that an opcode states; a qualifier of products that it leaves out is ``""``."""
     entries = (entry for entry in spec.instructions if entry.operation == resolution.OPERATION)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ptxmma.arguments import one_of
 from ptxmma.catalog import requirements
 from ptxmma.catalog.descriptors.bits import bits_of
-from ptxmma.catalog.instructions import Catalog, words
-from ptxmma.catalog.instructions.meanings import single
-from ptxmma.catalog.instructions.user_names import is_target
+from ptxmma.catalog.instructions import Catalog, Instruction, words
+from ptxmma.catalog.instructions.meanings import meanings, single, words_of
+from ptxmma.catalog.instructions.user_names import BETWEEN, is_target
+from ptxmma.catalog.summaries import listing
 from ptxmma.catalog.summaries.listing import least_targets
+from ptxmma.catalog.variants import fixed_tokens
 from ptxmma.model import DescriptorField, DescriptorFormat, ElementType, IsaVersion, Spec, Version
 
 _PARTS = re.compile(r"[\w:]+")
@@ -49,8 +51,60 @@ def explanation(catalog: Catalog, text: str) -> Explanation | None:
         ValueError: a version that the spec does not have.
     """
     plain = " ".join(text.lower().split())
-    ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (_topic, _version, _type, _descriptor, _field, _operand)
+    ways: tuple[Callable[[Catalog, str], Explanation | None], ...] = (
+        _topic, _version, _type, _format, _descriptor, _field, _operand, _comparison,
+    )  # fmt: skip
     return next((found for way in ways if (found := way(catalog, plain))), None)
+
+
+def _comparison(catalog: Catalog, plain: str) -> Explanation | None:
+    """Two names with a word between them that compares them: ``e4m3 vs e5m2``, ``mma.sync vs wgmma``."""
+    parts = BETWEEN.split(plain)
+    if len(parts) != 2 or not all(parts):
+        return None
+    every = [_family(catalog, part) or explanation(catalog, part) for part in parts]
+    found = [each for each in every if each]
+    if len(found) < len(parts):
+        return None
+    titles = Counter(title for each in found for title in each.facts)
+    facts = {title if titles[title] == 1 else f"{title} of {each.name}": lines for each in found for title, lines in each.facts.items()}
+    commands = dict.fromkeys(command for each in found for command in each.commands)
+    return Explanation(plain, " ".join(f"{each.text.rstrip('.')}." for each in found), facts, [*commands])
+
+
+def _family(catalog: Catalog, plain: str) -> Explanation | None:
+    """A family or an opcode, by a word for it or with modifiers that all of it has: ``tma``, ``mma.sync``."""
+    spec = catalog.database.spec
+    opcodes = [".".join(words) for words in meanings(spec, words_of(plain))]
+    for entry in spec.instructions:
+        usual = {*fixed_tokens(entry.syntax)}
+        for name in (entry.family, entry.name):
+            if any(f"{each}.".startswith(f"{name}.") and {*each.split(".")} - {*name.split(".")} <= usual for each in opcodes):
+                answer = listing.summary(catalog, name)
+                rows = [f"{title}: {text}" for title, text in listing.facts(answer)]
+                rows += _by_targets(spec, ((type_, each) for each in listing.members_of(catalog, name) for type_ in _types(each) or [name]))
+                return Explanation(name, f"{name}: {answer['titles'][0]}", {name: rows}, [f"ptxmma show {name}"])
+    return None
+
+
+def _types(instruction: Instruction) -> list[str]:
+    """The element types of an instruction's matrices, or the ones that it spells."""
+    return sorted(words.types(instruction, *words.MATRICES) - {""}) or [*listing.spelled_types(instruction)]
+
+
+def _format(catalog: Catalog, plain: str) -> Explanation | None:
+    """A format whose blocks have a scale factor: ``nvfp4``, ``mxfp8``."""
+    spec = catalog.database.spec
+    names = next((entry.names for entry in spec.words if plain in entry.names), (plain,))
+    every = [each for each in spec.block_formats if each.name in names or each.name.partition("_")[0] in names]
+    if not every:
+        return None
+    blocks = [f"{each.block} elements {each.element} along K share a scale factor {each.scale}" for each in every]
+    matches = (match.instruction for match in words.matching(catalog, plain))
+    having = _by_targets(spec, ((each.family, each) for each in matches if each.documented))
+    return Explanation(
+        plain, f"{plain}: {'; '.join(blocks)}", {"instructions": having}, [f"ptxmma list --type {plain}", f"ptxmma show {plain}"]
+    )
 
 
 def _topic(catalog: Catalog, plain: str) -> Explanation | None:
@@ -59,7 +113,12 @@ def _topic(catalog: Catalog, plain: str) -> Explanation | None:
     names = {frozenset(" ".join(parts[first:]).split()) for first in range(len(parts))}
     spec = catalog.database.spec
     names |= {frozenset(word for word in name if not is_target(spec, word)) for name in names}
-    topic = next((topic for topic in spec.topics if names & {frozenset(name.split()) for name in topic.names}), None)
+    every = [(topic, {frozenset(name.split()) for name in topic.names}) for topic in spec.topics]
+    exact = (topic for topic, own in every if names & own)
+    about = (
+        topic for topic, own in every if any(name <= frozenset[str]().union(*own) and any(each <= name for each in own) for name in names)
+    )
+    topic = next(exact, next(about, None))
     if topic is None:
         return None
     rules = _space(catalog, topic.names[0]) or _tensor_maps(spec, topic.names[0])
@@ -130,14 +189,21 @@ def _type(catalog: Catalog, plain: str) -> Explanation | None:
 
 def _families(catalog: Catalog, element: str) -> list[str]:
     """The families with operands of a type, each after the targets that it needs: ``"sm_89+: mma mma.sp"``."""
-    spec, accepted = catalog.database.spec, dict[str, set[str]]()
-    for each in catalog.all(lambda entry: element in words.entry_vocabulary(spec, entry)):
-        if element in each.qualifiers.values() or element in words.types(each, *words.MATRICES):
-            accepted.setdefault(each.family, set()).update(each.accepted_by())
+    spec = catalog.database.spec
+    every = catalog.all(lambda entry: element in words.entry_vocabulary(spec, entry))
+    having = (each for each in every if element in {*each.qualifiers.values(), *words.types(each, *words.MATRICES)})
+    return _by_targets(spec, ((each.family, each) for each in having))
+
+
+def _by_targets(spec: Spec, instructions: Iterable[tuple[str, Instruction]]) -> list[str]:
+    """The names of groups of instructions, each after the targets that the group needs."""
+    accepted = dict[str, set[str]]()
+    for name, each in instructions:
+        accepted.setdefault(name, set()).update(each.accepted_by())
     targets: dict[str, list[str]] = {}
-    for family, names in accepted.items():
-        targets.setdefault(" ".join(least_targets(spec, names)), []).append(family)
-    return [f"{needed}: {' '.join(families)}" for needed, families in targets.items()]
+    for name, names in accepted.items():
+        targets.setdefault(" ".join(least_targets(spec, names)), []).append(name)
+    return [f"{needed}: {' '.join(group)}" for needed, group in targets.items()]
 
 
 def _numbers(entry: ElementType) -> str:
@@ -168,19 +234,28 @@ def _descriptor(catalog: Catalog, plain: str) -> Explanation | None:
 
 
 def _field(catalog: Catalog, plain: str) -> Explanation | None:
-    """A field of descriptors, by its name, its title or the letters in parentheses: ``leading byte offset``, ``LBO``."""
-    found = [
-        (each, field) for each in catalog.database.spec.descriptors for field in each.fields if plain.replace("_", " ") in _names(field)
-    ]
+    """A field of descriptors, by its name, its title or the letters in parentheses: ``leading byte offset``, ``LBO of wgmma``."""
+    spec = catalog.database.spec
+    families = {part for each in spec.descriptors for part in (each.family, *each.family.split("."))}
+    asked = plain.replace("_", " ").split()
+    name = " ".join(word for word in asked if word not in families | _IDLE | {"descriptor"} and not word.isdigit())
+    found = [(each, field) for each in spec.descriptors for field in each.fields if name in _names(field)]
+    found = [(each, field) for each, field in found if families.isdisjoint(asked) or each.family in asked]
     if not found:
         return None
     lines = [
-        f"{each.title}, bits {bits_of(field)}" + (f", in units of {1 << field.shift} {field.unit}" if field.shift else "")
+        f"{each.title}, bits {bits_of(field)}" + (f", in units of {1 << field.shift} {field.unit}" if field.shift else "") + _values(field)
         for each, field in found
     ]
     return Explanation(
         found[0][1].name, found[0][1].title, {"descriptors": lines}, list(dict.fromkeys(_command(each) for each, _ in found))
     )
+
+
+def _values(field: DescriptorField) -> str:
+    """The values of a field by their names: ``": none 0, 128B 1"``; empty for numbers."""
+    values = {name: number for case in field.cases for name, number in case.values.items()}
+    return f": {', '.join(f'{name} {number}' for name, number in values.items())}" if values else ""
 
 
 def _operand(catalog: Catalog, plain: str) -> Explanation | None:
@@ -192,7 +267,8 @@ def _operand(catalog: Catalog, plain: str) -> Explanation | None:
     if not found or len(name) == 1:  # a letter is an operand of too many
         return None
     titles = dict.fromkeys(title for _, _, title in found)
-    lines = [opcode if len(titles) == 1 else f"{opcode}: {title}" for opcode, _, title in found]
+    limits = {opcode: listing.limits(listing.members_of(catalog, opcode)).get(operand, "") for opcode, operand, _ in found}
+    lines = [": ".join(filter(None, (opcode, title * (len(titles) > 1), limits[opcode]))) for opcode, _, title in found]
     return Explanation(found[0][1], "; ".join(titles), {"operand of": lines}, [f"ptxmma show {found[0][0]}"])
 
 

@@ -10,8 +10,12 @@ import msgspec
 from ptxmma.catalog import requirements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import cplusplus
+from ptxmma.catalog.products import legal_products
 from ptxmma.catalog.variants import placeholders
 from ptxmma.model import InstructionSet, Spec, Version
+
+#: A number with more legal values has all that its register holds.
+_MOST_LIMITED = 1 << 24
 
 
 class Line(NamedTuple):
@@ -91,13 +95,14 @@ def _spelling(instruction: Instruction) -> str:
 def _line(entries: Sequence[Instruction]) -> Line:
     first = entries[0]
     ranging = next(iter(first.variant.ranging), "n" if first.operation == "multiply" else "")
-    sizes = tuple(sorted(entry.extents[ranging] for entry in entries if ranging))
-    shape = first.variant.shape_label if len(sizes) > 1 else first.variant.shape
-    spelling = _spelling(first) if len(sizes) > 1 else first.canonical
-    return Line(spelling, shape, _types(first), sizes, first.accepted_by(), first.documented, tuple(entries))
+    numbers = tuple(sorted(entry.extents[ranging] for entry in entries if ranging))
+    shape = first.variant.shape_label if len(numbers) > 1 else first.variant.shape
+    spelling = _spelling(first) if len(numbers) > 1 else first.canonical
+    return Line(spelling, shape, spelled_types(first), numbers, first.accepted_by(), first.documented, tuple(entries))
 
 
-def _types(instruction: Instruction) -> tuple[str, ...]:
+def spelled_types(instruction: Instruction) -> tuple[str, ...]:
+    """The element types, and formats in memory, that an instruction's spelling names, in its order."""
     elements = {element.name for element in instruction.database.spec.types.elements}
     qualifiers, entry = instruction.qualifiers, instruction.variant.instruction
     types = {name for name, value in qualifiers.items() if value in elements}
@@ -107,7 +112,8 @@ def _types(instruction: Instruction) -> tuple[str, ...]:
 
 def spans(numbers: Sequence[int]) -> str:
     """Ascending numbers as few words: ``"8..32 by 8, 48..256 by 16"``."""
-    return ", ".join(f"{run[0]}..{run[-1]} by {run.step}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs(numbers))
+    steps = {run: f" by {run.step}" * (run.step > 1) for run in runs(numbers)}
+    return ", ".join(f"{run[0]}..{run[-1]}{step}" if len(run) > 2 else ", ".join(map(str, run)) for run, step in steps.items())
 
 
 def few(names: Sequence[str], most: int) -> str:
@@ -175,6 +181,9 @@ class FamilySummary(TypedDict):
     types: list[TypeSummary]
     headers: list[str]
     errata: list[ErratumSummary]
+    threads: dict[str, int]
+    sizes: dict[str, list[int]]
+    limits: dict[str, str]
 
 
 def members_of(catalog: Catalog, family: str) -> list[Instruction]:
@@ -190,10 +199,11 @@ def summary(catalog: Catalog, family: str) -> FamilySummary:
     """A family in short, or the part of it that has one opcode, ``wgmma.mma_async``.
 
     ``types`` has an entry for each combination of element types: its shapes, the first PTX ISA version that has one of its
-    instructions, and the lowest targets.
+    instructions, and the lowest targets.  ``threads`` has the threads that execute each opcode together, ``sizes`` every M, N and K, and
+    ``limits`` the legal numbers and the alignment of operands.
     """
     spec = catalog.database.spec
-    entries = _entries(catalog, family)
+    entries = sorted(_entries(catalog, family), key=lambda entry: entry.operation != "multiply")  # what the others serve comes first
     members = members_of(catalog, family)
     groups: dict[tuple[str, ...], list[Line]] = {}
     for line in lines(members):
@@ -218,4 +228,49 @@ def summary(catalog: Catalog, family: str) -> FamilySummary:
         "errata": [
             {"id": entry.id, "bites": entry.bites, "holds": entry.holds} for entry in spec.errata if entry.family == entries[0].family
         ],
+        "threads": {entry.name: spec.scopes[entry.scope] for entry in entries},
+        "sizes": sizes(members),
+        "limits": limits(members),
     }
+
+
+def facts(answer: FamilySummary) -> list[tuple[str, str]]:
+    """The threads, the sizes and the limits of a family as rows: ``("N", "8..256 by 8")``."""
+    opcodes: dict[int, list[str]] = {}
+    for opcode, count in answer["threads"].items():
+        opcodes.setdefault(count, []).append(opcode)
+    executed = [executed_by(count) + (f": {', '.join(each)}" if len(opcodes) > 1 else "") for count, each in opcodes.items()]
+    operands: dict[str, list[str]] = {}
+    for name, text in answer["limits"].items():
+        operands.setdefault(text, []).append(name)
+    return [
+        *(("executed by", text) for text in executed),
+        *((name.upper(), spans(numbers)) for name, numbers in answer["sizes"].items()),
+        *((", ".join(names), text) for text, names in operands.items()),
+    ]
+
+
+def executed_by(threads: int) -> str:
+    """The threads that execute an instruction together, in words."""
+    return "one thread" if threads == 1 else f"{threads} threads together"
+
+
+def sizes(members: Sequence[Instruction]) -> dict[str, list[int]]:
+    """Every M, N and K that the shapes of instructions say, or their instruction descriptors may say."""
+    chosen = legal_products.sizes(members[0].database.spec, [member.variant for member in members])
+    stated = [member.shape_sizes for member in members if member.shape_sizes.keys() == {*"mnk"}]
+    every = {name: {each[name] for each in stated} | chosen.get(name, set()) for name in "mnk"}
+    return {name: sorted(numbers) for name, numbers in every.items() if numbers}
+
+
+def limits(members: Sequence[Instruction]) -> dict[str, str]:
+    """The legal numbers and the alignment of each operand that has some: ``{"nCols": "32, 64"}``."""
+    numbers, alignments = dict[str, dict[Sequence[int], None]](), dict[str, set[int]]()
+    for operand in (operand for member in members for operand in member.operands):
+        legal = operand.immediates
+        if legal is not None and (len(legal) < _MOST_LIMITED or (isinstance(legal, range) and legal.step > 1)):
+            numbers.setdefault(operand.name, {})[legal] = None
+        if operand.alignment:
+            alignments.setdefault(operand.name, set()).add(operand.alignment)
+    multiples = {name: f"multiple of {' or '.join(map(str, sorted(each)))} bytes" for name, each in alignments.items()}
+    return {name: ", or ".join(map(spans, each)) for name, each in numbers.items()} | multiples

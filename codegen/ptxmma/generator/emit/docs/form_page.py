@@ -84,6 +84,7 @@ def page(
         "aliases": " ".join((*group.aliases, *([group.family] if alone else []))),
         "words": " ".join(_words(catalog, group)),
         "spelling": shown.canonical,
+        "lacking": _lacking(group),
         "summary": ordering.summary(spec, sets[0]),
         "explorer": _ROOT + _explorer(shown, placed),
         "loaded": loaded and _ROOT + loaded,
@@ -166,6 +167,18 @@ def _words(catalog: Catalog, group: FormGroup) -> list[str]:
         ]
     words = (word for text in own for word in _WORD.findall(_CROSSED.sub(r"m\1n\2k\3", text.lower())))
     return list(dict.fromkeys(word for word in words if not _TARGET.fullmatch(word)))
+
+
+def _lacking(group: FormGroup) -> str:
+    """For each target that accepts some of the group, the words of spellings and types that none of these has: ``"80 86: ; 120: f16"``."""
+    named = [one for one in group.members if one.documented] or group.members
+    said = [({*_WORD.findall(one.canonical.lower()), *types(one, *"dabcs")}, one.accepted_by()) for one in named]
+    every = set[str]().union(*(words for words, _ in said))
+    numbers: dict[str, list[str]] = {}
+    for number in sorted({re.sub(r"\D", "", target) for _, accepted in said for target in accepted}, key=int):
+        has = (words for words, accepted in said if any(re.sub(r"\D", "", target) == number for target in accepted))
+        numbers.setdefault(" ".join(sorted(every.difference(*has))), []).append(number)
+    return "; ".join(f"{' '.join(targets)}: {words}" for words, targets in numbers.items())
 
 
 def _statements(representatives: Iterable[Instruction]) -> list[str]:

@@ -20,7 +20,7 @@ _LIBRARY = (
     "index.js", "short_texts.js", "bit_maps.js", "layout_records.js", "instruction_sets.js", "instructions.js", "spellings.js",
     "arrangements.js", "conversions.js", "interop.js", "source_texts.js", "descriptors.js", "suspicions.js", "images.js",
     "bank_accesses.js", "sparsity.js", "formulas.js", "tensor_products.js", "tensor_places.js", "tensor_loads.js", "tensor_texts.js",
-    "words.js", "mentions.js", "target_names.js", "lookup.js",
+    "words.js", "mentions.js", "target_names.js", "lookup.js", "questions.js",
 )  # fmt: skip
 
 

@@ -27,12 +27,10 @@ from ptxmma.generator.emit import templating
 from ptxmma.generator.emit.javascript import compact_memory, compact_operands, compact_tensor
 from ptxmma.generator.emit.javascript.shortening import (
     Interned,
-    by_column,
     columns,
     condition,
     packed,
     runs,
-    table,
     template,
     without_empty,
 )
@@ -61,16 +59,19 @@ _TABLES = ("qualifiers", "hints", "remarks", "subjects", "roles")
 
 
 def texts(catalog: Catalog) -> tuple[str, str]:
-    """The database as JavaScript: on lines that people can read; and packed, without the titles that the page does not show."""
+    """The database as JavaScript: on lines that people can read; and packed, without what the page does not show."""
     data = _data(catalog)
-    shown = data | {"instructions": _ordered(data["instructions"], _COLUMNS)}
+    shown = data | {
+        "instructions": _ordered(data["instructions"], _COLUMNS),
+        "messages": columns([each for each in _messages(catalog.database.spec) if each["code"].startswith("C")]),
+    }
     return templating.lines(data, _LONGEST_LINE), packed(_ordered(shown, _ORDER))
 
 
 def _ordered(tables: Mapping[str, Any], names: str) -> dict[str, Any]:
-    """Tables in the order of some names, others last; without the titles of operands, which the page does not show."""
+    """Tables in the order of some names, others last; without the titles of operands, the remedies and the topics."""
     order = [*names.split(), *tables]
-    return {name: tables[name] for name in sorted(tables, key=order.index) if name != "titles"}
+    return {name: tables[name] for name in sorted(tables, key=order.index) if name not in ("titles", "remedies", "topics")}
 
 
 def _data(catalog: Catalog) -> dict[str, Any]:
@@ -88,13 +89,16 @@ def _data(catalog: Catalog) -> dict[str, Any]:
         "gpus": [{"target": gpu.target, "architecture": gpu.architecture, "names": gpu.names} for gpu in spec.gpus],
         "words": [[" ".join(word.names), *word.means] for word in spec.words],
         "parts": [[part.means, *part.names] for part in spec.operand_names],
+        "topics": columns([{"names": _shortest(topic.names), "text": topic.text} for topic in spec.topics]),
+        "messages": columns(_messages(spec)),
+        "remedies": [{"cause": message.cause, "remedy": message.remedy} for message in spec.messages],
         "preferences": columns([_preference(each) for each in spec.preferences]),
         "types": {entry.name: {"title": entry.title, "bits": entry.bits, "form": entry.form} for entry in spec.types.elements},
         "registers": {entry.name: {"bits": entry.bits, "c_type": entry.c_type} for entry in spec.types.registers},
         "formulas": compact_operands.formulas(catalog),
         **compact_operands.records(catalog.database.layouts),
-        **{name: table(interned.values) if name in _TABLES else interned.values for name, interned in rows.shared.items()},
-        "operands": by_column(_CONTENTS, rows.shared["operands"].values),
+        **{name: columns(interned.values) if name in _TABLES else interned.values for name, interned in rows.shared.items()},
+        "operands": columns([dict(zip(_CONTENTS, row, strict=True)) for row in rows.shared["operands"].values]),
         "instructions": columns(instructions),
     }
     return data | compact_memory.descriptors(spec.descriptors) | compact_memory.shared_memory(catalog) | compact_tensor.tables(spec)
@@ -243,7 +247,7 @@ class _Rows:
     def _contents(self, instruction: Instruction, operand: Operand, registers: int | str | list[int]) -> list[Any]:
         """The content of an operand, and its place, in the order of ``_CONTENTS``."""
         register = self._registers.index(operand.register_types[0]) if operand.register_types else 0
-        layout = self._layouts.index(operand.layout.name) if operand.layout is not None else -1
+        layout = self._layouts.index(operand.layout.name) + 1 if operand.layout is not None else 0
         qualifier = instruction.variant.instruction.operand_kinds[operand.name].type
         said = operand.element_type and instruction.variant.facts.get(qualifier) == operand.element_type
         element = f"{{{qualifier}}}" if said else operand.element_type or ""
@@ -274,6 +278,15 @@ def _qualifier(name: str, kind: Qualifier) -> dict[str, Any]:
     """A qualifier: what it is, and what it means to leave it out."""
     defaults = [{"value": default.value} | without_empty(when=condition(default.when)) for default in kind.default]
     return {"name": name, "title": kind.title} | without_empty(usual=kind.usual, default=defaults)
+
+
+def _messages(spec: Spec) -> list[dict[str, str]]:
+    return [{"code": message.code, "text": message.text} for message in spec.messages]
+
+
+def _shortest(names: Sequence[str]) -> list[str]:
+    """Names without those that have all words of a shorter one."""
+    return [name for name in names if not any({*other.split()} < {*name.split()} for other in names)]
 
 
 def _preference(preference: Preference) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by, reads, swizzle_encoding
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.generator.emit.javascript.shortening import Interned, condition, formula_text, runs, table, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, columns, condition, formula_text, runs, without_empty
 from ptxmma.matrices.shared.canonical import canonical
 from ptxmma.matrices.shared.readable_types import memory_of
 from ptxmma.matrices.shared.suspicions import Condition, conditions, expanded, stride_users, used_strides
@@ -24,7 +24,7 @@ def descriptors(formats: Sequence[DescriptorFormat]) -> dict[str, Any]:
         numbers = runs([fields.number(_field(field, cases)) for field in format.fields])
         about = without_empty(qualifier=format.qualifier, kinds=format.kinds, bits=format.bits, spare=format.spare)
         written.append({"name": format.name, "title": format.title, "family": format.family} | about | {"fields": numbers})
-    return {"descriptors": written, "fields": table(fields.values), "cases": table(cases.values)} if written else {}
+    return {"descriptors": written, "fields": columns(fields.values), "cases": columns(cases.values)} if written else {}
 
 
 def _field(field: DescriptorField, cases: Interned) -> dict[str, Any]:
@@ -44,19 +44,24 @@ def shared_memory(catalog: Catalog) -> dict[str, Any]:
         return {}
     assert spec.tensor_maps is not None
     memory = spec.shared_memory
-    known: dict[str, Any] = msgspec.to_builtins(memory)
+    known: dict[str, Any] = _without_sources(msgspec.to_builtins(memory))
     facts = {name: known[name] for name in ("alignment", "banks", "swizzles")}
-    facts["tensor_map"] = msgspec.to_builtins(spec.tensor_maps.limits)
+    facts["tensor_map"] = _without_sources(msgspec.to_builtins(spec.tensor_maps.limits))
     facts |= {name: formula_text(known[name]) for name in ("swizzle_formula", "base_offset")}
     cuts = [{"lines": layout.lines, "panels": layout.panel_stride, "groups": layout.group_stride} for layout in memory.layouts]
     layouts = [
-        {name: layout[name] for name in ("majorness", "swizzles", "cute", "lbo", "sbo", "source")}
-        | {"offset": formula_text(layout["offset"])}
-        | cut
+        {name: layout[name] for name in ("majorness", "swizzles", "cute", "lbo", "sbo")} | {"offset": formula_text(layout["offset"])} | cut
         for layout, cut in zip(known["layouts"], cuts, strict=True)
     ]
     families = [_read_by(catalog, format) for format in matrix_formats(spec)]
     return {"memory": facts | {"layouts": layouts, "families": families, "suspicions": _suspicions(memory)}}
+
+
+def _without_sources(facts: Any) -> Any:
+    """Facts as JSON has them, without the sections that they are from."""
+    if isinstance(facts, dict):
+        return {name: _without_sources(value) for name, value in facts.items() if name != "source"}
+    return [_without_sources(each) for each in facts] if isinstance(facts, list) else facts
 
 
 def _suspicions(memory: SharedMemory) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ptxmma.catalog.instructions import Catalog, OperandForm
 from ptxmma.catalog.names.cplusplus import identifier, part_of_name
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.roles import ROLES
-from ptxmma.generator.emit.javascript.shortening import Interned, beginnings, bit_places, by_column, table, without_empty
+from ptxmma.generator.emit.javascript.shortening import Interned, beginnings, bit_places, columns, without_empty
 from ptxmma.model import Layout
 
 # --- operands ---------------------------------------------------------------------------------------------------------------
@@ -84,19 +84,18 @@ def formulas(catalog: Catalog) -> dict[str, Any]:
         at = {axis: [f"{case.value}  if {case.when}" if case.when else case.value for case in cases] for axis, cases in entry.at.items()}
         about = without_empty(kind=kinds.get(index), let=entry.let, at=at, apart=entry.apart, text=entry.text, observed=entry.observed)
         entries.append({"operands": entry.operands} | about | {"source": entry.source})
-    return table(entries)
+    return columns(entries)
 
 
 def records(layouts: Sequence[Layout]) -> dict[str, Any]:
     """The layouts by column, and the maps and axes that several of them have."""
     maps, axes = Interned(), Interned()
-    rows = [_record(layout, maps, axes) for layout in layouts]
-    columns = by_column(("formula", "map", "axes", "bits", "threads", "summed", "growing", "steps"), rows)
-    return {"layouts": {"names": beginnings(layout.name for layout in layouts), **columns}, "maps": maps.values, "axes": axes.values}
+    rows = columns([_record(layout, maps, axes) for layout in layouts])
+    return {"layouts": {"names": beginnings(layout.name for layout in layouts), **rows}, "maps": maps.values, "axes": axes.values}
 
 
-def _record(layout: Layout, maps: Interned, axes: Interned) -> tuple[Any, ...]:
-    """Numbers of the formula, of the map and of the axes, then bits, threads, the summed axis, growing axes and steps.
+def _record(layout: Layout, maps: Interned, axes: Interned) -> dict[str, Any]:
+    """Numbers of the formula, of the map and of the axes, bits, threads, the summed axis, growing axes and steps.
 
     The map says which bit of which output each bit of an input becomes: ``"col:0 row:3+2"``.  Its outputs are the axes where it begins
     with a lane, and otherwise those that it mentions, unless it lists others.
@@ -105,5 +104,6 @@ def _record(layout: Layout, maps: Interned, axes: Interned) -> tuple[Any, ...]:
     mentioned = dict.fromkeys(output for places in layout.map.bits.values() for output, _ in places)
     if list(layout.map.outputs) != list(layout.axes if "lane" in bits else mentioned):
         bits["->"] = " ".join(layout.map.outputs)
-    sizes = (layout.bits, layout.threads, layout.summed or None, layout.growing or None, layout.steps or None)
-    return (layout.entry, maps.number(bits), axes.number(layout.axes), *sizes)
+    numbers = {"formula": layout.entry, "map": maps.number(bits), "axes": axes.number(layout.axes)}
+    more = without_empty(summed=layout.summed, growing=layout.growing, steps=layout.steps)
+    return numbers | {"bits": layout.bits, "threads": layout.threads} | more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ptxmma.generator.emit.javascript.shortening import condition, formula_text, table, without_empty
+from ptxmma.generator.emit.javascript.shortening import columns, condition, formula_text, without_empty
 from ptxmma.model import Granularity, ProductOption, Range, Space, Spec, TensorLayout, TensorProducts
 
 _PACKED = "bits"
@@ -33,7 +33,7 @@ def _memory(memory: Space) -> dict[str, Any]:
             "columns": memory.most("column"),
             "partition": memory.partition["lane"],
             "address": memory.address,
-            "layouts": table([_layout(layout) for layout in memory.layouts]),
+            "layouts": columns([_layout(layout) for layout in memory.layouts]),
         }
     )
 

@@ -1,4 +1,4 @@
-"""Means to keep the database short: values that are written once, tables of records, and texts that say much in few characters."""
+"""Means to keep the database short: values that are written once, records by column, and texts that say much in few characters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import msgspec
 from ptxmma.model import Condition, formula
 
 _DIGITS = string.digits + string.ascii_lowercase
+#: Signs of the lengths of runs from 2 on: for each length one for equal numbers and one for rising ones.
+_LENGTHS = "!#%&'()*+,-./<=>?@[]^{|}"
 
 # --- records ----------------------------------------------------------------------------------------------------------------
 
@@ -39,26 +41,16 @@ def without_empty(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-def table(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Records with the same keys, each key written once: the commonest first, so that what is absent is at the end of most rows."""
+def columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Records as a text of numbers for each key, or a list, the commonest first, without what is absent at the end of a list."""
     counts = Counter(key for record in records for key in record)
-    columns = [key for key, _ in counts.most_common()]
-    rows = [[record.get(key) for key in columns] for record in records]
-    for row in rows:
-        while row and row[-1] is None:
-            row.pop()
-    return {"columns": columns, "rows": rows}
+    return {key: _column([record.get(key) for record in records]) for key, _ in counts.most_common()}
 
 
-def columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Records as a list for each key, the commonest first, without what is absent at the end of a list."""
-    known = table(records)
-    made: dict[str, list[Any]] = {}
-    for place, key in enumerate(known["columns"]):
-        made[key] = [row[place] if place < len(row) else None for row in known["rows"]]
-        while made[key][-1] is None:
-            made[key].pop()
-    return made
+def _column(values: list[Any]) -> str | list[Any]:
+    while values[-1] is None:
+        values.pop()
+    return runs(values) if all(type(value) is int and value >= 0 for value in values) else values
 
 
 #: The texts that JSON repeats: names and words with the punctuation beside them, numbers of sections, the seams of rows.
@@ -102,26 +94,30 @@ def _joined(value: Any) -> Any:
     return value
 
 
-def by_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Records of numbers as a text for each column, by its name; a column with other values is a list."""
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
-    return {name: runs(column) if all(isinstance(value, int) for value in column) else column for name, column in columns.items()}
-
-
 # --- texts; ``short_texts.js`` reads them -----------------------------------------------------------------------------------
 
 
 def runs(numbers: Sequence[int]) -> str:
-    """Numbers in few words: ``"4*3"`` for 4, 4, 4 and ``"4+3"`` for 4, 5, 6."""
-    words = []
-    place = 0
+    """Numbers in few characters, each with the length of a run that it begins: ``"4!1"`` for 4, 4, 1 and ``"4&"`` for 4, 5, 6.
+
+    The last digit of a number is of base 36, in capitals; the ones before it are small letters, of base 26.
+    """
+    text, place = "", 0
     while place < len(numbers):
-        first = numbers[place]
         alike, rising = (_run(numbers, place, step) for step in (0, 1))
-        count = max(alike, rising)
-        words.append(str(first) if count == 1 else f"{first}{'*' if alike >= rising else '+'}{count}")
+        count = min(max(alike, rising), len(_LENGTHS) // 2 + 1)
+        text += _number(numbers[place]) + (_LENGTHS[2 * (count - 2) + (rising > alike)] if count > 1 else "")
         place += count
-    return " ".join(words)
+    return text
+
+
+def _number(number: int) -> str:
+    front, last = divmod(number, len(_DIGITS))
+    text = _DIGITS[last].upper()
+    while front:
+        front, digit = divmod(front, len(string.ascii_lowercase))
+        text = string.ascii_lowercase[digit] + text
+    return text
 
 
 def _run(numbers: Sequence[int], place: int, step: int) -> int:
@@ -143,14 +139,14 @@ def beginnings(words: Iterable[str]) -> str:
 
 
 def bit_places(places: Iterable[tuple[str, int]]) -> str:
-    """Bits of the outputs of a map: ``"col:1+2 row:0"`` for bits 1 and 2 of ``col``, then bit 0 of ``row``."""
+    """Bits of the outputs of a map: ``"col:1# row:0"`` for bits 1 and 2 of ``col``, then bit 0 of ``row``."""
     words: list[tuple[str, int, int]] = []
     for output, bit in places:
         if words and (output, bit) == (words[-1][0], words[-1][1] + words[-1][2]):
             words[-1] = (output, words[-1][1], words[-1][2] + 1)
         else:
             words.append((output, bit, 1))
-    return " ".join(f"{output}:{first}{f'+{count}' if count > 1 else ''}" for output, first, count in words)
+    return " ".join(f"{output}:{runs(range(first, first + count))}" for output, first, count in words)
 
 
 def formula_text(text: str) -> str:

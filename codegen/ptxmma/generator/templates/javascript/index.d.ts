@@ -158,7 +158,7 @@ export interface InstructionSet {
   typed: string;
   places: Record<string, string>;
   forms: FormEntry[];
-  /** For each combination of qualifiers, numbers of what it shares with others: one for all, or `4*3` for 4, 4, 4 and `4+3` for 4, 5, 6. */
+  /** For each combination of qualifiers, numbers of what it shares with others: one for all, or as many as `short_texts.js` reads. */
   calls: string;
   accepted: string;
   headers: string;
@@ -252,7 +252,7 @@ export interface Arrangement {
 
 export interface MemoryFacts {
   alignment: number;
-  banks: { count: number; bytes: number; source: string };
+  banks: { count: number; bytes: number };
   tensor_map: { largest_box: number; alignment: number; padded_box: number };
   /** The formulas for the byte to which a swizzle moves another, and for the base offset of a pattern. */
   swizzle_formula: string;
@@ -279,7 +279,6 @@ export interface CanonicalLayout {
   cute: string;
   lbo: string;
   sbo: string;
-  source: string;
   /** The formula of the byte at which a place lies, from the start on; the contiguous dimension counts bytes. */
   offset: string;
   lines: number;
@@ -449,14 +448,6 @@ export interface CompressedRow {
   crowded: number[];
 }
 
-/** Records: a row has a value for each column, `null` or nothing for what is absent. */
-export interface Table<Row> {
-  columns: string[];
-  rows: unknown[][];
-  /** For the type alone. */
-  readonly of?: Row;
-}
-
 /** The tables that `instructions` and `layout` read. */
 /** One side of a conversion: as many tiles as the other side needs, one after another. */
 export interface ConversionSide {
@@ -531,6 +522,44 @@ export interface Found {
   target: string;
 }
 
+/** A tile in shared memory, or the box of a tensor map. */
+export interface Tile {
+  type: string;
+  majorness: "K" | "MN";
+  /** `128B`, or `none`; empty where the text names none. */
+  swizzle: string;
+  rows: number;
+  cols: number;
+  /** The bytes that an mbarrier expects for it. */
+  bytes: number;
+}
+
+/** A name that is no instruction, with a sentence; a message of ptxas has its cause and the remedy. */
+export interface Explained {
+  name: string;
+  text: string;
+  cause?: string;
+  remedy?: string;
+}
+
+/** The parts of a question. */
+export interface Asked {
+  /** The words that name instructions, for `resolve`. */
+  words: string;
+  /** `a`, `scale-a`, `metadata`; empty where the text names no operand. */
+  operand: string;
+  /** Row and column of an element of the operand. */
+  element: [number, number] | null;
+  lane: number | null;
+  tile: Tile | null;
+  explanations: Explained[];
+}
+
+/** The parts of a question in plain words: `SFA[3][0] of m16n8k64 nvfp4`, `C7510`, `tma box 64x64 bf16`. */
+export function ask(text: string): Asked;
+/** The operand that a name means: `scale-a` for `SFA`. */
+export function partNamed(name: string): string;
+
 export interface DatabaseTables {
   version: string;
   document: string;
@@ -547,10 +576,13 @@ export interface DatabaseTables {
   words: [names: string, ...means: string[]][];
   parts: [means: string, ...names: string[]][];
   /** The instruction that is preferred of several: the one with the first of these values of a fact, or with the smallest, among those with equal values of others. */
+  topics?: Columns<{ names: string[]; text: string }>;
+  messages: Columns<{ code: string; text: string }>;
+  remedies?: { cause: string; remedy: string }[];
   preferences: Columns<{ fact: string; text: string; first?: string[]; among?: string[] }>;
   types: Record<string, { title: string; bits: number; form: string }>;
   registers: Record<string, { bits: number; c_type: string }>;
-  formulas: Table<{
+  formulas: Columns<{
     operands: string[];
     kind?: string;
     let?: Record<string, string>;
@@ -567,7 +599,7 @@ export interface DatabaseTables {
   /** The types of elements in operands, by the numbers of `type`: `f16`, `{atype}` for the value of that qualifier. */
   operand_types: string[];
   /** The purposes of operands. */
-  subjects: Table<{
+  subjects: Columns<{
     name: string;
     kind: string;
     of?: string;
@@ -580,7 +612,7 @@ export interface DatabaseTables {
     identifier?: string;
   }>;
   /** The form of operands in PTX and C++. */
-  roles: Table<{
+  roles: Columns<{
     subject: number;
     access?: string;
     constraint?: string;
@@ -602,7 +634,7 @@ export interface DatabaseTables {
   granularities: Omit<SparsityPattern, "places" | "legal" | "contributors">[];
   places: Record<string, number[]>[];
   patterns: [granularity: number, places: number, contributors: string][];
-  tensor?: (Omit<TensorMemory, "layouts"> & { layouts: Table<TensorLayout> })[];
+  tensor?: (Omit<TensorMemory, "layouts"> & { layouts: Columns<TensorLayout> })[];
   /** The choices of instruction descriptors: a product is legal if some row of each list has its values. */
   products?: {
     types: { of: string; dtype: string[]; atype: string[]; btype: string[] }[];
@@ -616,20 +648,20 @@ export interface DatabaseTables {
   };
   /** The containers of narrow elements. */
   containers?: { elements: string[]; bits: number; shift?: number; when?: string }[];
-  qualifiers: Table<QualifierEntry & { name: string }>;
+  qualifiers: Columns<QualifierEntry & { name: string }>;
   /** The names of qualifiers that forms have, with spaces between. */
   names: string[];
   /** The values of a qualifier, with spaces between. */
   values: string[];
   /** The remarks of forms about themselves. */
-  remarks: Table<Omit<FormEntry, "qualifiers">>;
+  remarks: Columns<Omit<FormEntry, "qualifiers">>;
   /** Of a form: the numbers of its remark, of its names, and of the values of each. */
-  hints: Table<HintValue>;
+  hints: Columns<HintValue>;
   /** By column. */
   instructions: Columns<InstructionRecord>;
   descriptors?: (Omit<DescriptorFormat, "fields"> & { fields: string })[];
-  fields?: Table<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
-  cases?: Table<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
+  fields?: Columns<Omit<DescriptorFormat["fields"][number], "cases"> & { cases?: string }>;
+  cases?: Columns<NonNullable<DescriptorFormat["fields"][number]["cases"]>[number]>;
   /** The facts that all families share, and for each family the ones that it reads: the descriptor is the name of its format. */
   memory?: Pick<MemoryFacts, "alignment" | "banks" | "tensor_map" | "layouts" | "swizzle_formula" | "base_offset" | "suspicions"> & {
     swizzles: (Omit<MemoryFacts["swizzles"][number], "encoding" | "formula"> & { formula?: string })[];

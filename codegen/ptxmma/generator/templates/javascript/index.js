@@ -5,6 +5,7 @@ export { layout, layoutNames } from "./layout_records.js";
 export { instructionGroups, instructionOf, instructions } from "./instructions.js";
 export { instructionMeant as instruction } from "./spellings.js";
 export { resolve } from "./lookup.js";
+export { ask, partNamed } from "./questions.js";
 export { arrangements, bitsOf } from "./arrangements.js";
 export { conversionOf, elementAt, widthOf } from "./conversions.js";
 export { toCute, toTriton } from "./interop.js";

@@ -1,14 +1,14 @@
 /** The entries of instructions, with what the database writes once for all of them. */
 
 import { database } from "./database.js";
-import { numbersOf, recordsByColumn, recordsOf } from "./short_texts.js";
+import { numbersOf, recordsByColumn } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").FormEntry} FormEntry */
 /** @typedef {import("./index.d.ts").InstructionSet} InstructionSet */
 
-const qualifierEntries = recordsOf(database.qualifiers);
-const hintValues = recordsOf(database.hints);
-const formRemarks = recordsOf(database.remarks);
+const qualifierEntries = recordsByColumn(database.qualifiers);
+const hintValues = recordsByColumn(database.hints);
+const formRemarks = recordsByColumn(database.remarks);
 
 /**
  * A token of PTX as part of an identifier: `scale_vec_1x` for `scale_vec::1X`.

@@ -4,7 +4,7 @@ import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
 import { instructionSets, recased } from "./instruction_sets.js";
 import { layout, layoutNames } from "./layout_records.js";
-import { filled, numbersOf, recordsByColumn, recordsOf } from "./short_texts.js";
+import { filled, numbersOf, recordsByColumn } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").InstructionGroup} InstructionGroup */
@@ -16,10 +16,10 @@ import { filled, numbersOf, recordsByColumn, recordsOf } from "./short_texts.js"
 
 /** The numbers that an instruction has for each of its groups. */
 const SHARED = /** @type {const} */ (["calls", "accepted", "headers", "peers", "aliases", "patterns"]);
-const operandRoles = recordsOf(database.roles);
+const operandRoles = recordsByColumn(database.roles);
 const registerNames = ["", ...Object.keys(database.registers)];
 const operandRecords = recordsByColumn(database.operands);
-const operandSubjects = recordsOf(database.subjects);
+const operandSubjects = recordsByColumn(database.subjects);
 
 /** @type {InstructionGroup[] | undefined} */
 let expandedGroups;
@@ -259,7 +259,7 @@ function pageOf({ entry, templates, extent }, qualifiers) {
  */
 function madeOperand(entry, known, qualifiers, extents, number, last, place) {
   const role = { ...operandSubjects[operandRoles[known.role].subject], ...operandRoles[known.role] };
-  const placed = known.layout >= 0 ? layout(layoutNames[known.layout]) : null;
+  const placed = known.layout ? layout(layoutNames[known.layout - 1]) : null;
   const grows = placed !== null && placed.growing.length > 0;
   const share = (/** @type {number} */ count) => (grows ? (count * number) / last : count);
   /** @type {Numbers} */

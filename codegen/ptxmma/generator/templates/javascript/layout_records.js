@@ -2,14 +2,14 @@
 
 import { database } from "./database.js";
 import { inverseMap, parsedMap } from "./bit_maps.js";
-import { recordsByColumn, recordsOf, continuedWords } from "./short_texts.js";
+import { recordsByColumn, continuedWords } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Layout} Layout */
 
 /** @type {Map<string, Layout>} */
 const layoutRecords = new Map();
 
-const layoutFormulas = recordsOf(database.formulas);
+const layoutFormulas = recordsByColumn(database.formulas);
 const { names, ...columns } = database.layouts;
 const layoutColumns = recordsByColumn(columns);
 

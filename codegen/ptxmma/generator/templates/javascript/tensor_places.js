@@ -4,7 +4,7 @@ import { within } from "./arrangements.js";
 import { database } from "./database.js";
 import { formulaOf } from "./formulas.js";
 import { factsOf } from "./instructions.js";
-import { holds, recordsOf } from "./short_texts.js";
+import { holds, recordsByColumn } from "./short_texts.js";
 
 /** @typedef {import("./index.d.ts").Instruction} Instruction */
 /** @typedef {import("./index.d.ts").Operand} Operand */
@@ -15,7 +15,7 @@ import { holds, recordsOf } from "./short_texts.js";
 /** @typedef {Record<string, number>} Numbers */
 
 /** The tensor memories of the database. */
-export const tensorMemories = (database.tensor ?? []).map((memory) => /** @type {TensorMemory} */ ({ ...memory, layouts: recordsOf(memory.layouts) }));
+export const tensorMemories = (database.tensor ?? []).map((memory) => /** @type {TensorMemory} */ ({ ...memory, layouts: recordsByColumn(memory.layouts) }));
 
 /** The layout of one operand of one instruction. */
 export class TensorPlaces {

@@ -145,14 +145,14 @@ function linkFaults({ i, target, bits }, instruction) {
 }
 
 /**
- * The view that shows an answer: matrices in tensor memory, others in registers; and the operand of the element that it names.
+ * The view that shows an answer: matrices in tensor memory, others in registers; the element that it names has its operand.
  * @param {Partial<State>} set
  * @returns {Partial<State>}
  */
 function placeOf({ i, v, at }) {
   const [answer, view] = [i && instructionMeant(i), v ?? store.state.v];
   if (!answer || !["matrices", "tensor"].includes(view)) return {};
-  return { v: tensorOperands(answer, null).size ? "tensor" : "matrices", ...(at ? { operand: at.split(":")[0] } : {}) };
+  return { v: tensorOperands(answer, null).size ? "tensor" : "matrices", ...(at ? { operand: "" } : {}) };
 }
 
 /**

@@ -70,7 +70,8 @@ export class SearchBox {
 
   /** @param {Answer} answer */
   #take(answer) {
-    this.chosen(answer.set);
+    if (answer.href) location.href = answer.href;
+    else this.chosen(answer.set);
     this.#close();
     this.input.blur();
   }
