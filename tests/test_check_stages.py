@@ -21,6 +21,7 @@ _WAIT = "wgmma.wait_group.sync.aligned 0;"
 _STORE = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
 _SENT, _SOURCE_READ = "cp.async.bulk.commit_group;", "cp.async.bulk.wait_group.read 0;"
 _TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r21], %rd0, %rd1, %r22, %p8;"
+_TENSOR_COPY = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r21], %rd0;"
 _FREED, _RESULT = (f"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bars+{place}];" for place in (8, 16))
 _OTHERS = "setp.gt.u32 %p1, %r2, 127;"
 _OF_WARPS = (
@@ -98,6 +99,8 @@ def test_a_stage_is_free_after_the_bulk_copies_that_read_it(read: tuple[str, ...
         ((_FREED, _TENSOR_PRODUCT, _RESULT), ["refilled-stage"]),
         ((_TENSOR_PRODUCT, _FREED, _FREED, _RESULT), []),  # a commit tracks all products before
         ((_FREED.replace("bars+8", "%r2"), _TENSOR_PRODUCT, _RESULT), []),  # it may be on another mbarrier
+        ((_TENSOR_COPY, _TENSOR_PRODUCT, _FREED, _RESULT), []),
+        ((_TENSOR_COPY, _FREED, _TENSOR_PRODUCT, _RESULT), ["refilled-stage"]),  # it tracks the copy alone
         ((_RESULT, _TENSOR_PRODUCT, _FREED), ["untracked-product"]),
         ((_RESULT, _TENSOR_PRODUCT, _FREED, f"@%p7 {_RESULT}"), []),  # the last round may decide
         ((_RESULT, _TENSOR_PRODUCT, _RESULT.replace("bars+16", "%r2")), []),
@@ -245,6 +248,10 @@ def test_a_parity_that_never_changes_is_found(parity: str) -> None:
     assert ring(read=(_ARRIVE,), waited=parity) == ["unchanged-parity"]
 
 
+def test_a_round_that_an_index_chooses_need_not_come_again() -> None:
+    assert ring(read=(_ARRIVE, "parts: .branchtargets one, two; brx.idx %r12, parts; one: mov.u32 %r13, 1; two:"), waited="0") == []
+
+
 def test_a_parity_of_the_producer_that_never_changes_is_found() -> None:
     assert ring(fill=(_FREE, _EXPECT, _COPY)) == ["unchanged-parity"]
 
@@ -267,6 +274,12 @@ def test_an_mbarrier_that_is_used_once_may_be_waited_for_in_a_loop() -> None:
         ((_EXPECT, _COPY, "ld.acquire.gpu.global.b32 %r12, [%rd3];"), []),
         (("setp.lt.u32 %p8, %r5, 1; @%p8 bra on;", _FREE, "on:", _EXPECT, _COPY, "xor.b32 %r6, %r6, 1;"), []),
         ((_EXPECT, _COPY.replace("[tile]", "[%r13]"), "add.u32 %r13, %r13, 128;"), []),  # another stage in each round
+        ((_EXPECT, "mov.pred %p8, 0; @%p8 " + _COPY), []),  # no thread copies
+        (("mov.u32 %r14, tile; sub.u32 %r13, %r14, %r12;", _EXPECT, _COPY.replace("[tile]", "[%r13]")), ["refilled-stage"]),
+        (
+            ("@%p1 bra fill; own: mbarrier.try_wait.parity.shared.b64 %p2, [bars+8], %r6; @!%p2 bra own; fill:", _EXPECT, _COPY),
+            ["refilled-stage"],
+        ),
     ],
 )
 def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...], found: list[str]) -> None:
@@ -274,13 +287,40 @@ def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...
     assert ring(read=read, fill=fill) == found
 
 
-def test_a_counter_of_rounds_may_begin_as_a_copy_of_the_place_in_the_ring() -> None:
+@pytest.mark.parametrize(
+    ("rounds", "found"),
+    [
+        (("", "%r3"), ["refilled-stage"]),
+        (("", "3"), []),
+        (("", "64"), ["refilled-stage"]),
+        (("min.u32 %r15, %r3, 3;", "%r3"), ["refilled-stage"]),  # those after a prologue
+        (("min.u32 %r19, %r3, 3;", "%r19"), []),
+        (("and.b32 %r19, %r3, 3;", "%r19"), []),  # those that a compiler did not unroll
+        (("and.b32 %r20, %r3, 3; sub.u32 %r19, %r3, %r20;", "%r19"), ["refilled-stage"]),
+        (("setp.gt.u32 %p8, %r3, 9; add.u32 %r20, %r3, 1; selp.b32 %r19, %r3, %r20, %p8;", "%r19"), ["refilled-stage"]),
+        (("setp.gt.u32 %p8, %r3, 9; selp.b32 %r19, 2, 3, %p8;", "%r19"), []),
+        (
+            ("", "%r3; selp.b32 %r19, 1, 0, %p9; setp.ne.u32 %p10, %r19, 0; @%p10 bra turn; bra done"),
+            ["refilled-stage"],
+        ),  # by way of a flag
+        (("", "3; selp.b32 %r19, 1, 0, %p9; setp.ne.u32 %p10, %r19, 0; @%p10 bra turn; bra done"), []),
+    ],
+)
+@pytest.mark.parametrize(
+    "step",
+    [
+        "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r18, 3; selp.b32 %r14, 0, %r18, %p7;",
+        "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r14, 2; selp.b32 %r14, 0, %r18, %p7;",
+        "add.u32 %r18, %r14, 1; add.u32 %r21, %r14, -2; setp.ne.u32 %p7, %r14, 2; selp.b32 %r14, %r18, %r21, %p7;",
+    ],
+)
+def test_a_loop_has_more_rounds_than_its_ring_has_places(step: str, rounds: tuple[str, str], found: list[str]) -> None:
     """Compilers copy the register that has the 0 already; the ring's length does not limit the rounds."""
-    begin = "mov.u32 %r14, 0; mov.u32 %r15, %r14; mov.u32 %r17, tile; turn: shl.b32 %r16, %r14, 7; add.u32 %r13, %r17, %r16;"
+    first, last = rounds
+    begin = f"mov.u32 %r14, 0; mov.u32 %r15, %r14; {first} mov.u32 %r17, tile; turn: shl.b32 %r16, %r14, 7; add.u32 %r13, %r17, %r16;"
     copy = f"{_EXPECT} {_COPY.replace('[tile]', '[%r13]')}"
-    step = "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r18, 3; selp.b32 %r14, 0, %r18, %p7; add.u32 %r15, %r15, 1;"
-    assert ring(fill=(begin, copy, step, "setp.lt.u32 %p9, %r15, %r3; @%p9 bra turn; bra done;")) == ["refilled-stage"]
-    assert ring(fill=(begin, copy, step, "setp.lt.u32 %p9, %r15, 3; @%p9 bra turn; bra done;")) == []
+    end = f"{step} add.u32 %r15, %r15, 1; setp.lt.u32 %p9, %r15, {last}; @%p9 bra turn; bra done;"
+    assert ring(fill=(begin, copy, end)) == found
 
 
 def unrolled(

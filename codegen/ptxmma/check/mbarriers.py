@@ -123,10 +123,14 @@ class Mbarriers:
 
     @functools.cached_property
     def rounds(self) -> list[frozenset[int]]:
-        """The blocks of each loop that does more than repeat a wait, the smallest loop first."""
+        """The blocks of each loop that does more than repeat a wait, the smallest loop first.
+
+        Where an index chooses what a round does, nothing says that another round does the same.
+        """
         waiting = {each.use.offset for each in self.waits}
         working = {number for number, events in enumerate(self.kernel.instructions) if any(event.offset not in waiting for event in events)}
-        return [loop for loop in self.kernel.graph.loops if not working.isdisjoint(loop)]
+        choosing = {number for number, ways in enumerate(self.kernel.ways) if len(ways) > 1 and not any(way.predicate for way in ways)}
+        return [loop for loop in self.kernel.graph.loops if not working.isdisjoint(loop) and choosing.isdisjoint(loop)]
 
     def round_of(self, used: Used) -> frozenset[int]:
         """The blocks of the smallest loop that repeats an instruction; empty where none does."""

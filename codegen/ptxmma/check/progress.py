@@ -67,7 +67,8 @@ def kinds_of_blocks(kernel: Kernel, *, many_rounds: bool) -> list[frozenset[Cond
     for each in (kernel.registers.condition(way.predicate, way.offset) for ways in kernel.ways for way in ways if way.predicate):
         if each.uniform:
             branches.setdefault(each.value.text, []).append(each)
-    compared = sorted((each for each in branches.values() if len({one.offset for one in each}) > 1), key=len, reverse=True)
+    several = [each for each in branches.values() if len({one.offset for one in each}) > 1]
+    compared = sorted(several, key=lambda each: (any(one.test not in (b"eq", b"ne") for one in each), len(each)), reverse=True)
     kinds = [frozenset[Condition]()]
     for conditions in (each for each in compared if each[0].of_launch and many_rounds):
         larger = max(each.number for each in conditions) + 1

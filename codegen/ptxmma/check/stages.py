@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,17 @@ from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import are_alike
 from ptxmma.check.rule import Rule
 from ptxmma.ptx import literals, thread_values
-from ptxmma.ptx.sums import Rounds
+from ptxmma.ptx.sums import Quotient, Remainder, Rounds, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ptxmma.check.kernels import Reached
+    from ptxmma.check.kernels import Kernel, Reached
     from ptxmma.check.mbarriers import Mbarriers, Used
     from ptxmma.ptx.addresses import Place
     from ptxmma.ptx.conditions import Predicates
     from ptxmma.ptx.sums import Term
+    from ptxmma.ptx.writes import Write
 
 RULES: Mapping[str, Rule] = {
     "refilled-stage": Rule(
@@ -46,12 +48,8 @@ _OF_MBARRIERS = b"mbarrier."
 #: Waits that tell other threads nothing.
 _TELLS_NOBODY = (b"cp.async.bulk.wait_group", b"griddepcontrol")
 _NO_COPIES = (_EXPECTED, b".shared::cluster.shared::cta")
-#: Instructions whose results may be small numbers of rounds.
-_LIMITING, _MASKING = (b"min.", b"rem.", b"selp.", b"bfe."), (b"and.b",)
-#: Numbers of rounds that a mask leaves: a larger mask, or one of all but the lowest bits, limits nothing.
-_MOST_ROUNDS = 1 << 16
-#: Instructions from a number of rounds to the predicate that ends a loop.
-_COUNTING = (b"setp.", b"add.", b"sub.", b"mov.", b"cvt.", b"and.pred", b"or.pred", b"not.pred")
+#: Results that are held at a time: a loop with more rounds writes one of them again.
+_MOST_RESULTS = 8
 
 
 def refilled(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
@@ -102,7 +100,7 @@ def _writes_again(barriers: Mbarriers, writing: Sequence[Reached], turn: frozens
     return (
         any(barriers.kernel.block_of(each.offset) in turn for each in writing)
         and not any(each.block in turn for each in barriers.orders)
-        and not _has_limit(barriers, turn)
+        and _most_rounds(barriers, turn) > _MOST_RESULTS
     )
 
 
@@ -122,10 +120,10 @@ def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
 
     Others are several warps that wait for the bytes, or asynchronous instructions.
     """
-    waits = [each for each in barriers.waits if each.block in turn]
-    if not waits:
-        return True
-    thread = threads_at(barriers.kernel.executed, copy.use.offset)
+    executed, thread = barriers.kernel.executed, threads_at(barriers.kernel.executed, copy.use.offset)
+    waits = [each for each in barriers.waits if each.block in turn and threads_at(executed, each.use.offset) & thread]
+    if not waits or not thread:
+        return thread != 0
     others = [
         each
         for each in barriers.arrivals
@@ -147,15 +145,15 @@ def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
         return False
     total = barriers.kernel.addresses.of(address[0], copy.use.offset)
     moving = [term for term in total.terms if any(barriers.kernel.block_of(offset) in turn for offset in _changes(term, registers))]
-    if not moving:
-        return True
-    return all(map(barriers.kernel.addresses.values, moving)) and not _has_limit(barriers, turn)
+    places = [*map(barriers.kernel.addresses.values, moving)]
+    return all(places) and _most_rounds(barriers, turn) > max(places, default=1)
 
 
 def _changes(term: Term, registers: Predicates) -> Iterator[int]:
     """Places of instructions that change a term of an address, or of the loop that counts it."""
     if isinstance(term, bytes):
-        yield from (offset for *_, offset in registers.writes(term))
+        if registers.condition(term, 0).value.changes:
+            yield from (write[3] for name in registers.sources([term]) for write in registers.writes(name))
     elif isinstance(term, Rounds):
         yield term.loop
     else:
@@ -163,25 +161,52 @@ def _changes(term: Term, registers: Predicates) -> Iterator[int]:
             yield from _changes(inner, registers)
 
 
-def _has_limit(barriers: Mbarriers, turn: frozenset[int]) -> bool:
-    """Return whether a constant may decide how many rounds a loop has."""
+def _most_rounds(barriers: Mbarriers, turn: frozenset[int]) -> float:
+    """The most rounds that a loop may have: infinitely many where no constant decides it."""
     ends = {way.predicate.lstrip(b"!") for number in turn for way in barriers.kernel.leaving(number, turn)}
-    return any(_is_limited(barriers.kernel.registers, predicate) for predicate in ends)
+    return min((most for each in ends for most in _rounds_until(barriers.kernel, each)), default=math.inf)
 
 
-def _is_limited(registers: Predicates, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
-    """Return whether a constant may decide how many rounds a loop has, by the predicate that ends it, or a number before it."""
-    for opcode, _, operands, _ in registers.values_written(name) if name not in seen else ():
+def _rounds_until(kernel: Kernel, predicate: bytes, seen: frozenset[bytes] = frozenset()) -> Iterator[float]:
+    """The most rounds before each comparison comes true, of those from which the predicate that ends a loop is computed."""
+    for opcode, _, operands, offset in kernel.registers.values_written(predicate) if predicate not in seen else ():
         words = [word.strip() for word in operands.split(b",")]
-        numbers = [number for word in words if (number := literals.integer(word)) is not None]
-        if opcode.startswith(_MASKING) and any(not 0 <= number <= _MOST_ROUNDS for number in numbers):
-            opcode = b"mov."  # the mask leaves the higher bits
-        if opcode.startswith((*_LIMITING, *_MASKING)) or (opcode.startswith(b"setp.") and any(numbers)):
-            return True
-        # Compilers take the few rounds away that they do not unroll: a difference is as large as one of its parts.
-        parts = all if opcode.startswith(b"sub.") else any
-        if opcode.startswith(_COUNTING) and parts(
-            _is_limited(registers, word, seen | {name}) for word in words if literals.integer(word) is None
-        ):
-            return True
-    return False
+        if opcode.startswith(b"setp.") and len(words) > 1:
+            # A register that is one constant or another says whether there is a further round.
+            flags = [write[2].split(b",") for write in kernel.registers.values_written(words[0]) if write[0].startswith(b"selp.")]
+            words[2:] = [flag[2].strip() for flag in flags if all(literals.integer(each.strip()) is not None for each in flag[:2])]
+            apart = kernel.addresses.of(words[0], offset).plus(kernel.addresses.of(words[1], offset), -1)
+            step = sum(times for term, times in apart.terms.items() if isinstance(term, Rounds)) or 1
+            others = Sum({term: times for term, times in apart.terms.items() if not isinstance(term, Rounds)}, apart.constant)
+            if not words[2:]:
+                yield _largest(kernel, Sum({}).plus(others, -1 if step > 0 else 1)) / abs(step) + 1
+            del words[:2]
+        elif not opcode.endswith(b".pred"):
+            continue
+        for word in words:
+            yield from _rounds_until(kernel, word, seen | {predicate})
+
+
+def _largest(kernel: Kernel, total: Sum, seen: frozenset[Term] = frozenset()) -> float:
+    """The largest number that a sum may be; a register that is computed from itself adds nothing."""
+    added = ((times, term) for term, times in total.terms.items() if times > 0 and term not in seen)
+    return total.constant + sum(times * _largest_term(kernel, term, seen) for times, term in added)
+
+
+def _largest_term(kernel: Kernel, term: Term, seen: frozenset[Term]) -> float:
+    """The largest number that a term of a sum may be."""
+    if isinstance(term, Remainder):
+        return term.values - 1
+    if isinstance(term, Quotient):
+        return _largest(kernel, Sum(dict(term.terms), term.constant), seen) / term.divisor
+    writes = kernel.registers.values_written(term) if isinstance(term, bytes) else ()
+    return max((_largest_written(kernel, write, seen | {term}) for write in writes), default=math.inf)
+
+
+def _largest_written(kernel: Kernel, write: Write, seen: frozenset[Term]) -> float:
+    """The largest number that an instruction may write, if it adds numbers or chooses between them."""
+    opcode, _, operands, offset = write
+    if not opcode.startswith((b"min.", b"max.", b"selp.", b"mov.", b"add.", b"sub.")):
+        return math.inf
+    numbers = (_largest(kernel, kernel.addresses.of(word, offset), seen) for word in operands.split(b",")[:2])
+    return min(numbers) if opcode.startswith(b"min.") else max(numbers)

@@ -164,7 +164,11 @@ def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairin
     named = [use for use in known if is_any(use.opcode, followed)]
     named += uses_of(barriers.kernel.addresses, words.difference(followed))
     of_rings = [(use, barriers.ring_of(use)) for use in named]
-    if life.each == "ring":
+    if life.each != "result":
+        waits = tuple(word.encode() for word in pairing.waits)
+        freed = {ring for use, ring in of_rings if ring is not None and not use.opcode.startswith(waits)}
+        if life.each == "one ring" and len(freed) != 1:
+            return
         yield from ((use.offset, ring) for use, ring in of_rings if ring is not None)
         return
     results = [use for use, ring in of_rings if ring is None]

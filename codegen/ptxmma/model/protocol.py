@@ -96,8 +96,9 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     name: Text  # "allocation of tensor memory"
     #: The objects that have a state of their own. "place": an address that is always the same, which the last operand in brackets names.
     #: "ring": stages that a loop fills; a wait for a filled stage names it, an arrival that says that a stage is free, and a copy from one.
+    #: "one ring": the same, of kernels in which arrivals free the stages of one ring alone.
     #: "result": the one mbarrier of which arrivals say that a result is complete, where all others say that a stage is free.
-    each: Literal["", "place", "ring", "result"] = ""
+    each: Literal["", "place", "ring", "one ring", "result"] = ""
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)

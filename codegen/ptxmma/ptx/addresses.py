@@ -244,23 +244,24 @@ class Addresses:
         return next(iter(ends)) if len(ends) == 1 and max(ends) <= _MOST_STAGES else 0
 
     def _end(self, chosen: list[bytes]) -> int:
-        """The number at which a choice between 0 and a number begins again; 0 if it is another choice."""
-        first, other, predicate = chosen
+        """The number at which a choice between the first number and the next begins again; 0 if it is another choice."""
+        *choices, predicate = chosen
         writes = self._registers.writes(predicate)
-        if len(writes) != 1 or b"0" not in (first, other):
-            return 0
-        counted = other if first == b"0" else first
-        compared = _COMPARED.fullmatch(writes[0][0])
-        one, _, limit = (part.strip() for part in writes[0][2].partition(b","))
+        compared = _COMPARED.fullmatch(writes[0][0]) if len(writes) == 1 else None
+        one, _, limit = (part.strip() for part in writes[0][2].partition(b",")) if compared else (b"", b"", b"")
         number = literals.integer(limit)
         if compared is None or number is None:
             return 0
-        if one != counted:  # the number before it is compared
-            added = self._registers.writes(counted)
-            if len(added) != 1 or not added[0][0].startswith(b"add.") or [part.strip() for part in added[0][2].split(b",")] != [one, b"1"]:
-                return 0
-            number += 1
-        return number + (compared[1] in ((b"gt", b"hi") if first == b"0" else (b"le", b"ls")))
+        steps = [-number if each == b"0" else self._added(each, one) for each in choices]
+        first = steps.index(-number) if -number in steps else 2
+        step = steps[1 - first] if first < 2 else None
+        return number + step + (compared[1] in ((b"le", b"ls") if first else (b"gt", b"hi"))) if step in (0, 1) else 0
+
+    def _added(self, name: bytes, one: bytes) -> int | None:
+        """The constant that is added to one register to compute another, or 0 for the same one; None where it is not."""
+        writes = self._registers.writes(name) if name != one else ()
+        operands = [part.strip() for part in writes[0][2].split(b",")] if len(writes) == 1 and writes[0][0].startswith(b"add.") else []
+        return literals.integer(operands[1]) if len(operands) > 1 and operands[0] == one else 0 if name == one else None
 
 
 def _is_named(name: bytes) -> bool:
