@@ -14,7 +14,7 @@ from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import miscounted, most, times_of, too_few, too_many, uncounted
 from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
-from ptxmma.check.progress import Numbers, Progress, Wait, kinds_of_blocks
+from ptxmma.check.progress import Followed, Numbers, Progress, Wait, kinds_of_blocks
 from ptxmma.check.remarks import Remark, spelling_of
 from ptxmma.check.remote_arrivals import unheard
 from ptxmma.check.rule import Rule
@@ -98,9 +98,10 @@ class PhaseJudge:
                 first = barriers.made[0].use
                 yield Remark(Token(first.opcode, first.offset), "note", "not-followed", left), first.opcode
             usual, busy = (kinds_of_blocks(kernel, many_rounds=many) for many in (False, True))
-            phases = _Phases(barriers, usual)
+            followed = _followed(barriers)
+            phases = _Phases(barriers, followed, usual)
             found = {
-                "endless": [*phases.endless()] or (_Phases(barriers, busy).endless() if busy != usual else ()),
+                "endless": [*phases.endless()] or (_Phases(barriers, followed, busy).endless() if busy != usual else ()),
                 "early": phases.early(),
                 "unchanged": _firsts(phases.unchanged()),
                 "uneven": _firsts(phases.uneven()),
@@ -125,24 +126,28 @@ class PhaseJudge:
         return math.prod(instruction.extents.values()) if instruction is not None else 0
 
 
+def _followed(barriers: Mbarriers) -> Followed:
+    """The waits of a kernel, and the registers that are followed for them."""
+    text = barriers.kernel.text
+    waits = {
+        use.offset: Wait(use.offset, _complete(text, use), block, bool(predicate_before(text, use.offset))) for use, block in barriers.waits
+    }
+    return Followed(barriers.kernel, waits, {word for each in barriers.waits for word in words_of(each.use.operand)})
+
+
 class _Phases:
     """The waits and the arrivals of a kernel, and the order in which waits open.
 
     Args:
         barriers: the mbarriers of the kernel.
+        followed: the waits for them, and the registers that are followed.
         kinds: the conditions that hold in each kind of thread block.
     """
 
-    def __init__(self, barriers: Mbarriers, kinds: Iterable[frozenset[Condition]]) -> None:
+    def __init__(self, barriers: Mbarriers, followed: Followed, kinds: Iterable[frozenset[Condition]]) -> None:
         self._barriers, self._kernel = barriers, barriers.kernel
-        text = barriers.kernel.text
         self._waits = {each.use.offset: each for each in barriers.waits}
-        waits = {
-            place: Wait(place, _complete(text, use), block, bool(predicate_before(text, place)))
-            for place, (use, block) in self._waits.items()
-        }
-        names = {word for each in barriers.waits for word in words_of(each.use.operand)}
-        self._kinds = [Progress(self._kernel, waits, names, conditions) for conditions in kinds]
+        self._kinds = [Progress(followed, conditions) for conditions in kinds]
         self._short: dict[int, str] = {}  # the waits for a first phase before which fewer arrive than it needs, with both numbers
         self.first: dict[int, Numbers] = {}  # the parities with which each wait is reached for the first time
         self._open()

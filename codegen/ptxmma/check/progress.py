@@ -10,7 +10,7 @@ import functools
 import itertools
 import re
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptxmma.ptx import literals, thread_values
@@ -21,7 +21,7 @@ from ptxmma.ptx.thread_masks import ALL_THREADS
 from ptxmma.ptx.writes import Write, predicate_before, written_in
 
 if TYPE_CHECKING:
-    from ptxmma.check.kernels import Kernel
+    from ptxmma.check.kernels import Kernel, Way
 
 _COMPARED = re.compile(rb"setp\.(eq|ne)\.[bsu](?:16|32|64)")
 #: Registers whose numbers are followed, and numbers of one register: with more, they are not known.
@@ -82,128 +82,88 @@ def kinds_of_blocks(kernel: Kernel, *, many_rounds: bool) -> list[frozenset[Cond
     return kinds
 
 
-class Progress:
-    """The blocks that threads reach; waits are opened one after the other.
+class _Taken(NamedTuple):
+    """A way out of a block.
+
+    Attributes:
+        after: the next block.
+        condition: the condition under which it is taken; None: always.
+        name, holds: the register that decides, and its value; empty: none.
+        threads: a mask of the threads that take it.
+        one: true if one thread of a warp at most takes it.
+    """
+
+    after: int
+    condition: Condition | None
+    name: bytes
+    holds: bool
+    threads: int
+    one: bool
+
+
+class Followed:
+    """The waits of a kernel and the registers that are followed: the same for each kind of thread block.
 
     Args:
         kernel: the kernel.
         waits: its waits, by their places.
         names: registers whose numbers are asked for.
-        conditions: conditions that hold for all threads: other ways are left out.
 
     Attributes:
-        open: the places of the waits that let threads go on.
+        kernel, waits: as given.
+        last: the last wait of each block.
+        outcomes: for each such block, the values of registers at its end that say that the phase is complete.
+        ways: the ways out of each block.
+        writers: the instructions that write each register, of those that are followed.
     """
 
-    def __init__(self, kernel: Kernel, waits: Mapping[int, Wait], names: Iterable[bytes], conditions: frozenset[Condition]) -> None:
-        self._kernel, self._registers = kernel, kernel.registers
-        self._last = {wait.block: wait for wait in sorted(waits.values())}
-        self._outcomes = {number: outcomes for number in self._last if (outcomes := self._outcomes_of(number))}
+    def __init__(self, kernel: Kernel, waits: Mapping[int, Wait], names: Iterable[bytes]) -> None:
+        self.kernel, self.waits, self._registers = kernel, waits, kernel.registers
+        self.last = {wait.block: wait for wait in sorted(waits.values())}
+        self.outcomes = {number: outcomes for number in self.last if (outcomes := self._outcomes_of(number))}
         predicates = {predicate.lstrip(b"!") for each in kernel.ways for _, predicate, _ in each if predicate}
         telling: dict[bytes, bool] = {}
         for name in predicates:
             self._is_told(name, telling, 0)
         told = (name for name, tells in telling.items() if tells)
-        entering = [{*each} for each in kernel.graph.leading]
-        self._numbers = _Numbers(self._sites_of({*_computed_from(self._registers, names), *told}), self.returns_to, waits, entering)
-        # Masks of the threads that reach each block, and of the threads of which one in each warp does.
-        self._reached: dict[tuple[int, bool], int] = {(0, False): ALL_THREADS}
-        self.open: set[int] = set()
-        self._ways = [
-            [
-                (after, predicate, *self._takers(predicate))
-                for after, predicate, offset in each
-                if after >= 0 and not (predicate and contradicts(conditions, self._registers.condition(predicate, offset)))
-            ]
-            for each in kernel.ways
-        ]
-        # The blocks to which threads go on from each, and whether they return to it, until waits open.
-        self._goes: dict[int, list[int]] = {}
-        self._returns: dict[int, bool] = {}
-        self._stopped = {(0, False)}  # blocks at whose ends threads wait
-        self.let([])
+        self.writers: dict[bytes, list[_Site]] = {}
+        for site in self._sites_of({*_computed_from(self._registers, names), *told}):
+            self.writers.setdefault(site.name, []).append(site)
+        self.ways = [[self._taken(way) for way in each if way.after >= 0] for each in kernel.ways]
+        self.coming, self.earlier = functools.cache(self._coming), functools.cache(self._earlier)
+
+    @functools.cached_property
+    def sites(self) -> dict[int, list[_Site]]:
+        """The instructions that write the registers, by their blocks."""
+        sites: dict[int, list[_Site]] = {}
+        for site in itertools.chain.from_iterable(self.writers.values()):
+            sites.setdefault(site.block, []).append(site)
+        return sites
 
     def _sites_of(self, names: Iterable[bytes]) -> Iterator[_Site]:
         """The instructions that write registers, of those that no instruction writes with others."""
         for name in itertools.islice(sorted(names), _MOST_REGISTERS):
             writes = self._registers.values_written(name)
-            if all(_is_alone(self._kernel.text, name, write) for write in writes):
+            if all(_is_alone(self.kernel.text, name, write) for write in writes):
                 for opcode, _, rest, offset in writes:
-                    sure = not predicate_before(self._kernel.text, offset)
-                    yield _Site(offset, self._kernel.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))), sure)
+                    sure = not predicate_before(self.kernel.text, offset)
+                    yield _Site(offset, self.kernel.block_of(offset), name, opcode, tuple(map(bytes.strip, rest.split(b","))), sure)
 
-    def let(self, waits: Iterable[int]) -> None:
-        """Open some waits, and go on as far as the others let threads."""
-        self.open.update(waits)
-        while self._go() | self._numbers.compute(self.is_reached, self.open):
-            self._goes.clear()
-            self._returns.clear()
-
-    def threads(self, number: int) -> int:
-        """A mask of the threads that reach a block."""
-        return self._reached.get((number, False), 0) | self._reached.get((number, True), 0)
-
-    def is_reached(self, number: int) -> bool:
-        """Return whether a thread reaches a block."""
-        return self.threads(number) != 0
-
-    def returns_to(self, number: int) -> bool:
-        """Return whether threads that leave a block may come back to it, as far as the waits let them."""
-        if number not in self._returns:
-            around = self._kernel.graph.connected[number]
-            self._returns[number] = number in reachable(self._going_on(number), lambda each: self._going_on(each) if each in around else ())
-        return self._returns[number]
-
-    def _going_on(self, number: int) -> list[int]:
-        """The blocks to which threads go on from one, as far as the waits let them."""
-        if number not in self._goes:
-            self._goes[number] = [way[0] for way in self._ways[number] if not self._is_shut(number, way[1])]
-        return self._goes[number]
-
-    def numbers(self, operand: bytes, at: int) -> Numbers:
-        """The numbers that an operand of an instruction at a place may have had so far; None where they are not known."""
-        return self._numbers.before(operand, self._kernel.block_of(at), at)
-
-    def repeats(self, number: int, predicate: bytes) -> bool:
-        """Return whether a way out of a block goes back to the wait at its end, whose phase is not complete."""
-        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
-        return self._outcomes.get(number, {}).get(name, holds) != holds
-
-    def _is_shut(self, number: int, predicate: bytes) -> bool:
-        """Return whether no thread takes a way out of a block while some waits are shut."""
-        if not predicate:
-            return False
-        name, holds = predicate.lstrip(b"!"), not predicate.startswith(b"!")
-        if self._outcomes.get(number, {}).get(name) == holds and self._last[number].offset not in self.open:
-            return True
-        numbers = self._numbers.of(name)
-        return numbers is not None and holds not in numbers
-
-    def _takers(self, predicate: bytes) -> tuple[int, bool]:
-        """A mask of the threads that take a way, and whether one thread of a warp at most does."""
-        return self._registers.threads(predicate), bool(predicate) and self._registers.is_elected(predicate)
-
-    def _go(self) -> bool:
-        """Go on from the blocks at whose ends threads wait, and return whether threads reach further blocks."""
-        before, begins, self._stopped = dict(self._reached), self._stopped, set()
-
-        def leaving(node: tuple[int, bool]) -> Iterator[tuple[tuple[int, bool], int]]:
-            number, elected = node
-            for after, predicate, threads, one in self._ways[number]:
-                if self._is_shut(number, predicate):
-                    self._stopped.add(node)
-                else:
-                    yield (after, elected or one), threads
-
-        return spread(self._reached, leaving, begins) != before
+    def _taken(self, way: Way) -> _Taken:
+        after, predicate, offset = way
+        registers, name = self._registers, predicate.lstrip(b"!")
+        condition = registers.condition(predicate, offset) if predicate else None
+        return _Taken(
+            after, condition, name, name == predicate, registers.threads(predicate), bool(name) and registers.is_elected(predicate)
+        )
 
     def _outcomes_of(self, number: int) -> dict[bytes, bool]:
         """The values of registers at the end of a block that say that the wait which comes last in it has found its phase complete."""
-        wait, branch = self._last[number], self._kernel.blocks[number].branch
+        wait, branch = self.last[number], self.kernel.blocks[number].branch
         if branch is None or wait.predicated:
             return {}
         known = {wait.complete: True}
-        for opcode, target, operands in written_in(self._kernel.text, self._kernel.text.find(b";", wait.offset), branch.begin):
+        for opcode, target, operands in written_in(self.kernel.text, self.kernel.text.find(b";", wait.offset), branch.begin):
             outcome = _carried(opcode, operands, known)
             for register in words_of(target):
                 known.pop(register, None)
@@ -220,6 +180,108 @@ class Progress:
                 told = [self._is_told(word, telling, depth + 1) for word in words]
                 telling[name] = telling[name] or True in told or opcode.startswith(b"mbarrier.")
         return telling.get(name, False)
+
+    def _coming(self, operand: bytes, block: int, at: int) -> list[_Site]:
+        """The instructions that write a register last on some way to a place in a block."""
+        coming, waiting, seen = list[_Site](), [(block, at)], set[int]()
+        while waiting:
+            block, at = waiting.pop()
+            same = [each for each in self.writers[operand] if each.block == block and each.offset < at]
+            last = max((each.offset for each in same if each.sure), default=-1)
+            coming += [each for each in same if each.offset >= last]
+            fresh = {*self.kernel.graph.leading[block]} - seen if last < 0 else _NONE
+            seen |= fresh
+            waiting += [(number, sys.maxsize) for number in fresh]
+        return coming
+
+    def _earlier(self, operand: bytes, site: _Site) -> list[_Site] | None:
+        """The same for what an instruction reads, without those that come after it in its block; None where none does."""
+        later = [each for each in self.writers.get(operand, ()) if each.block == site.block and each.offset >= site.offset]
+        return [each for each in self.coming(operand, site.block, site.offset) if each not in later] if later else None
+
+
+class Progress:
+    """The blocks that threads reach; waits are opened one after the other.
+
+    Args:
+        followed: the waits and the registers of the kernel.
+        conditions: conditions that hold for all threads: other ways are left out.
+
+    Attributes:
+        open: the places of the waits that let threads go on.
+    """
+
+    def __init__(self, followed: Followed, conditions: frozenset[Condition]) -> None:
+        self._followed = followed
+        self._numbers = _Numbers(followed, self.returns_to)
+        # Masks of the threads that reach each block, and of the threads of which one in each warp does.
+        self._reached: dict[tuple[int, bool], int] = {(0, False): ALL_THREADS}
+        self._blocks = {0}
+        self.open: set[int] = set()
+        self._ways = [[way for way in each if not (way.condition and contradicts(conditions, way.condition))] for each in followed.ways]
+        # The blocks to which threads go on from each, and whether they return to it, until waits open.
+        self._goes: dict[int, list[int]] = {}
+        self._returns: dict[int, bool] = {}
+        self._stopped = {(0, False)}  # blocks at whose ends threads wait
+        self.let([])
+
+    def let(self, waits: Iterable[int]) -> None:
+        """Open some waits, and go on as far as the others let threads."""
+        self.open.update(waits)
+        while self._go() | self._numbers.compute(self._blocks, self.open):
+            self._goes.clear()
+            self._returns.clear()
+
+    def threads(self, number: int) -> int:
+        """A mask of the threads that reach a block."""
+        return self._reached.get((number, False), 0) | self._reached.get((number, True), 0)
+
+    def is_reached(self, number: int) -> bool:
+        """Return whether a thread reaches a block."""
+        return number in self._blocks
+
+    def returns_to(self, number: int) -> bool:
+        """Return whether threads that leave a block may come back to it, as far as the waits let them."""
+        if number not in self._returns:
+            around = self._followed.kernel.graph.connected[number]
+            self._returns[number] = number in reachable(self._going_on(number), lambda each: self._going_on(each) if each in around else ())
+        return self._returns[number]
+
+    def _going_on(self, number: int) -> list[int]:
+        """The blocks to which threads go on from one, as far as the waits let them."""
+        if number not in self._goes:
+            self._goes[number] = [way.after for way in self._ways[number] if not self._is_shut(number, way)]
+        return self._goes[number]
+
+    def numbers(self, operand: bytes, at: int) -> Numbers:
+        """The numbers that an operand of an instruction at a place may have had so far; None where they are not known."""
+        return self._numbers.before(operand, self._followed.kernel.block_of(at), at)
+
+    def _is_shut(self, number: int, way: _Taken) -> bool:
+        """Return whether no thread takes a way out of a block while some waits are shut."""
+        if not way.name:
+            return False
+        if self._followed.outcomes.get(number, {}).get(way.name) == way.holds and self._followed.last[number].offset not in self.open:
+            return True
+        numbers = self._numbers.of(way.name)
+        return numbers is not None and way.holds not in numbers
+
+    def _go(self) -> bool:
+        """Go on from the blocks at whose ends threads wait, and return whether threads reach further blocks."""
+        before, begins, self._stopped = dict(self._reached), self._stopped, set()
+
+        def leaving(node: tuple[int, bool]) -> Iterator[tuple[tuple[int, bool], int]]:
+            number, elected = node
+            for way in self._ways[number]:
+                if self._is_shut(number, way):
+                    self._stopped.add(node)
+                else:
+                    yield (way.after, elected or way.one), way.threads
+
+        if spread(self._reached, leaving, begins) == before:
+            return False
+        self._blocks = {number for (number, _), threads in self._reached.items() if threads}
+        return True
 
 
 def _carried(opcode: bytes, operands: bytes, known: Mapping[bytes, bool]) -> bool | None:
@@ -262,36 +324,27 @@ class _Numbers:
     """Numbers that registers may have had, of what the reached part of a kernel computes.
 
     Args:
-        sites: the instructions that write the registers to follow.
+        followed: the instructions that write them; what a wait writes is 1 only after it is open.
         returns_to: whether threads may come back to a block that they leave.
-        waits: its waits: what they write is 1 only after they are open.
-        entering: the blocks from which each block is entered.
     """
 
-    def __init__(
-        self, sites: Iterable[_Site], returns_to: Callable[[int], bool], waits: Container[int], entering: Sequence[Set[int]]
-    ) -> None:
-        self._waits, self._returns_to, self._entering = waits, returns_to, entering
-        self._sites: dict[int, list[_Site]] = {}  # the instructions that are not reached yet, by their blocks
-        self._writers: dict[bytes, list[_Site]] = {}
-        for site in sites:
-            self._sites.setdefault(site.block, []).append(site)
-            self._writers.setdefault(site.name, []).append(site)
+    def __init__(self, followed: Followed, returns_to: Callable[[int], bool]) -> None:
+        self._followed, self._returns_to = followed, returns_to
+        self._sites = {**followed.sites}  # the instructions that are not reached yet, by their blocks
         self._readers: dict[bytes, list[_Site]] = {}  # the reached instructions that read a register
         self._shut: list[_Site] = []  # the reached waits that are shut
-        self._written: dict[bytes, dict[_Site, frozenset[int]]] = {name: {} for name in self._writers}  # by reached instructions
-        self._known: dict[bytes, Numbers] = dict.fromkeys(self._writers, _NONE)
-        self._coming = functools.cache(self._coming_to)
+        self._written: dict[bytes, dict[_Site, frozenset[int]]] = {name: {} for name in followed.writers}  # by reached instructions
+        self._known: dict[bytes, Numbers] = dict.fromkeys(followed.writers, _NONE)
         self._early: set[_Site] = set()  # instructions that read a register before the block writes it, which no loop repeats yet
 
-    def compute(self, reached: Callable[[int], bool], opened: Container[int]) -> bool:
-        """Compute what the reached instructions do, and return whether a register has further numbers."""
-        waiting = {site for block in [*filter(reached, self._sites)] for site in self._sites.pop(block)}
+    def compute(self, reached: Set[int], opened: Container[int]) -> bool:
+        """Compute what the instructions of the reached blocks do, and return whether a register has further numbers."""
+        waiting = {site for block in self._sites.keys() & reached for site in self._sites.pop(block)}
         for site in waiting:
             for name in {*site.operands}:
                 self._readers.setdefault(name, []).append(site)
         waiting |= {site for site in self._shut if site.offset in opened}
-        self._shut = [site for site in (*self._shut, *waiting) if site.offset in self._waits and site.offset not in opened]
+        self._shut = [site for site in (*self._shut, *waiting) if site.offset in self._followed.waits and site.offset not in opened]
         repeated = {site for site in self._early if self._returns_to(site.block)}
         self._early -= repeated
         waiting |= repeated
@@ -315,43 +368,30 @@ class _Numbers:
 
     def of(self, operand: bytes) -> Numbers:
         """The numbers of an operand; None where they are not known."""
+        if operand in self._known:
+            return self._known[operand]
         number = literals.integer(operand)
-        return frozenset([number]) if number is not None else self._known.get(operand)
+        return None if number is None else frozenset([number])
 
     def before(self, operand: bytes, block: int, at: int) -> Numbers:
         """The numbers of an operand that an instruction at a place in a block may read."""
         numbers, written = self.of(operand), self._written.get(operand, {})
-        if numbers is None or len(self._writers.get(operand, ())) < 2:
+        if numbers is None or len(self._followed.writers.get(operand, ())) < 2:
             return numbers
-        return _NONE.union(*(written.get(each, _NONE) for each in self._coming(operand, block, at)))
-
-    def _coming_to(self, operand: bytes, block: int, at: int) -> list[_Site]:
-        """The instructions that write a register last on some way to a place in a block."""
-        coming, waiting, seen = list[_Site](), [(block, at)], set[int]()
-        while waiting:
-            block, at = waiting.pop()
-            same = [each for each in self._writers[operand] if each.block == block and each.offset < at]
-            last = max((each.offset for each in same if each.sure), default=-1)
-            coming += [each for each in same if each.offset >= last]
-            fresh = self._entering[block] - seen if last < 0 else _NONE
-            seen |= fresh
-            waiting += [(number, sys.maxsize) for number in fresh]
-        return coming
+        return _NONE.union(*(written.get(each, _NONE) for each in self._followed.coming(operand, block, at)))
 
     def _read(self, operand: bytes, site: _Site) -> Numbers:
         """The numbers of an operand that an instruction reads: not what comes after it in its block, unless a loop repeats that."""
-        numbers, writers = self.before(operand, site.block, site.offset), self._writers.get(operand, ())
-        later = [each for each in writers if each.block == site.block and each.offset >= site.offset]
-        if numbers is None or not later or self._returns_to(site.block):
+        numbers, earlier = self.before(operand, site.block, site.offset), self._followed.earlier(operand, site)
+        if numbers is None or earlier is None or self._returns_to(site.block):
             return numbers
         self._early.add(site)
-        coming = [each for each in self._coming(operand, site.block, site.offset) if each not in later]
-        return _NONE.union(*(self._written[operand].get(each, _NONE) for each in coming))
+        return _NONE.union(*(self._written[operand].get(each, _NONE) for each in earlier))
 
     def _joined(self, before: frozenset[int], site: _Site, opened: Container[int]) -> Numbers:
         """The numbers that an instruction has written before, and those that it writes."""
         if site.opcode.startswith(b"mbarrier."):
-            return before | _EITHER if site.offset not in self._waits or site.offset in opened else before | {0}
+            return before | _EITHER if site.offset not in self._followed.waits or site.offset in opened else before | {0}
         operands = [self._read(word, site) for word in site.operands]
         if site.opcode.startswith(b"setp.") and any(each is None for each in operands):
             return before | _EITHER
