@@ -204,6 +204,7 @@ def test_what_is_no_compilation_database_is_refused(text: str, message: str, pro
         (("--compile-commands", "x.json"), "--compile-commands says how to compile .cu files: name them"),
         (("--nvcc", "-arch=sm_90a"), "--nvcc says how to compile .cu files: name them"),
         (("--nvcc", "nvcc -arch=sm_90a", "kernel.cu"), "--nvcc takes the options of nvcc without the command: leave out 'nvcc'"),
+        (("--nvcc", "-DX='", "kernel.cu"), """--nvcc has a quotation that is not closed: "-DX='\""""),
     ],
 )
 def test_options_that_compile_nothing(arguments: tuple[str, ...], message: str, project: Path) -> None:

@@ -1,5 +1,5 @@
 // D = alpha * A * B on Blackwell with tcgen05: A is m x k and row-major, B is k x n and column-major, D is m x n, row-major, in bf16.
-// gemm_sm100_operands.cuh has the types of A and B.
+// It has not run on a chip of this generation. gemm_sm100_operands.cuh has the types of A and B.
 //
 // Two blocks are a pair, and share a tile of D of 256 x 256. A product of the pair takes half of A and half of B from each block, so that a
 // block reads 128 columns of B in place of 256. One thread of the first block, the leader, issues it for both.

@@ -102,7 +102,10 @@ def of_options(options: str) -> Compilation:
     Raises:
         ValueError: a quotation is not closed, or the first is the command.
     """
-    arguments = shlex.split(options)
+    try:
+        arguments = shlex.split(options)
+    except ValueError:
+        raise ValueError(f"has a quotation that is not closed: {options!r}") from None
     if arguments and Path(arguments[0]).stem == "nvcc":
         raise ValueError(f"takes the options of nvcc without the command: leave out {arguments[0]!r}")
     return Compilation(("nvcc", *arguments))
