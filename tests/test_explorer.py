@@ -230,6 +230,7 @@ def test_the_box_answers_questions(page: Any) -> None:
         ("C7510", "C7510", "wgmma pipeline crossing function boundary", {}),
         ("LBO", "leading dimension byte offset (LBO)", "Matrix descriptor of wgmma, bits 29:16", {}),
         ("64x32 bf16 tile 64B swizzle", "64 x 32 bf16, K-major", "4096 bytes to expect", {"v": "memory", "image": "bf16,K,64B,64,32"}),
+        ("umma descriptor 64x64 e4m3", "64 x 64 e4m3, K-major", "4096 bytes to expect", {"v": "memory", "family": "tcgen05"}),
         ("tma box 64x32 half SW128", "32 x 64 f16, K-major", "4096 bytes to expect", {"v": "memory", "image": "f16,K,128B,32,64"}),
         ("idesc 0x8400490", "Descriptor 0x8400490", "kind::f16", {"descriptor": "tcgen05_instruction,kind::f16,0x8400490"}),
     ],

@@ -4,7 +4,7 @@
 
 import { bitsOf } from "./arrangements.js";
 import { database } from "./database.js";
-import { descriptorFormats } from "./descriptors.js";
+import { describedFamilies, descriptorFormats } from "./descriptors.js";
 import { resolve } from "./lookup.js";
 import { recordsByColumn } from "./short_texts.js";
 import { meaningsOf } from "./words.js";
@@ -27,7 +27,7 @@ const ABOUT = /\b(?:lane|thread|register|element|layout|fragment|(?:instruction 
 const TILE_SIZES = /\b\d+x\d+\b(?!x)/;
 const BOX_SIZES = /\b\d+(?:x\d+)+\b/;
 const NAMED_MAJORNESS = /\b(k|mn?|n)[- _]?major/i;
-const NAMED_SWIZZLE = /\b(?:swizzled? |sw(?:izzle)?_?)(none|\d+)b?\b|\b(\d+)b\b|\b(un)swizzled/i;
+const NAMED_SWIZZLE = /\b(?:swizzled? |sw(?:izzle)?_?)(none|\d+)b?\b|(?<![a-z\d])(\d+b(?:_atom_\d+b)?)\b/i;
 /** Words of a question about shared memory; a box has its innermost dimension first. */
 const IN_MEMORY = /\b(?:tile|bytes|smem|shared memory|bank|swizzle|sw\d+|descriptor|lbo|sbo)/i;
 const OF_BOX = /\b(?:box|tma|expect)/i;
@@ -75,14 +75,16 @@ function tileIn(text) {
   const box = OF_BOX.test(text);
   const [sizes] = (box ? BOX_SIZES : TILE_SIZES).exec(text) ?? [];
   if (!sizes || !(box || IN_MEMORY.test(text))) return null;
-  const type = meaningsOf(text.toLowerCase().split(/[\s,?]+/)).flat().find((word) => word in database.types);
+  const said = meaningsOf(text.toLowerCase().split(/[\s,?]+/)).flat();
+  const type = said.find((word) => word in database.types);
   if (!type) return null;
   const [first, ...others] = sizes.split("x").map(Number);
   const second = others.reduce((product, size) => product * size);
-  const [, named, short, none] = NAMED_SWIZZLE.exec(text) ?? [];
-  const swizzle = named ?? short ?? (none ? "none" : "");
+  const [, named, short = "none"] = NAMED_SWIZZLE.exec(text) ?? [];
+  const swizzle = named?.toLowerCase() ?? (short === "none" ? short : short.toUpperCase());
   return {
     type,
+    family: describedFamilies().find((family) => said.includes(family)) ?? "",
     majorness: (NAMED_MAJORNESS.exec(text)?.[1] ?? "k").toLowerCase() === "k" ? "K" : "MN",
     swizzle: Number(swizzle) ? `${swizzle}B` : swizzle,
     rows: box ? second : first,

@@ -525,8 +525,10 @@ export interface Found {
 /** A tile in shared memory, or the box of a tensor map. */
 export interface Tile {
   type: string;
+  /** The family that reads it, which has a descriptor of its own: `tcgen05`; empty where the text names none. */
+  family: string;
   majorness: "K" | "MN";
-  /** `128B`, or `none`; empty where the text names none. */
+  /** `128B`; `none` where the text names none. */
   swizzle: string;
   rows: number;
   cols: number;

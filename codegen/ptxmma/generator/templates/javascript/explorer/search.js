@@ -34,7 +34,7 @@ export function answersTo(given) {
   const site = document.documentElement.dataset.reference;
   const href = site && `${site}../search.html?q=${encodeURIComponent(text)}`;
   const more = [
-    ...(tile ? [{ text: `${tile.rows} × ${tile.cols} ${tile.type}, ${tile.majorness}-major`, note: `${tile.bytes} bytes to expect`, set: { v: "memory", image: [tile.type, tile.majorness, tile.swizzle, tile.rows, tile.cols].join() } }] : []),
+    ...(tile ? [{ text: `${tile.rows} × ${tile.cols} ${tile.type}, ${tile.majorness}-major`, note: `${tile.bytes} bytes to expect`, set: { v: "memory", family: tile.family, image: [tile.type, tile.majorness, tile.swizzle, tile.rows, tile.cols].join() } }] : []),
     ...explanations.map((each) => ({ text: each.name, note: each.text, set: {}, href })),
   ];
   if (every.length) return [...every.map((instruction, place) => answer(instruction, { ...set, ...accepting }, place ? [] : found.reasons)), ...more];
