@@ -312,6 +312,7 @@ def test_a_stage_is_filled_again_after_its_readers_are_done(fill: tuple[str, ...
         "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r18, 3; selp.b32 %r14, 0, %r18, %p7;",
         "add.u32 %r18, %r14, 1; setp.eq.u32 %p7, %r14, 2; selp.b32 %r14, 0, %r18, %p7;",
         "add.u32 %r18, %r14, 1; add.u32 %r21, %r14, -2; setp.ne.u32 %p7, %r14, 2; selp.b32 %r14, %r18, %r21, %p7;",
+        "add.u32 %r18, %r14, 1; add.u32 %r21, %r14, -2; setp.gt.u32 %p7, %r18, 2; selp.b32 %r14, %r21, %r18, %p7;",
     ],
 )
 def test_a_loop_has_more_rounds_than_its_ring_has_places(step: str, rounds: tuple[str, str], found: list[str]) -> None:

@@ -172,15 +172,17 @@ def _rounds_until(kernel: Kernel, predicate: bytes, seen: frozenset[bytes] = fro
     for opcode, _, operands, offset in kernel.registers.values_written(predicate) if predicate not in seen else ():
         words = [word.strip() for word in operands.split(b",")]
         if opcode.startswith(b"setp.") and len(words) > 1:
-            # A register that is one constant or another says whether there is a further round.
-            flags = [write[2].split(b",") for write in kernel.registers.values_written(words[0]) if write[0].startswith(b"selp.")]
-            words[2:] = [flag[2].strip() for flag in flags if all(literals.integer(each.strip()) is not None for each in flag[:2])]
             apart = kernel.addresses.of(words[0], offset).plus(kernel.addresses.of(words[1], offset), -1)
-            step = sum(times for term, times in apart.terms.items() if isinstance(term, Rounds)) or 1
+            counted = [times for term, times in apart.terms.items() if isinstance(term, Rounds)]
+            # A register that is one constant or another says whether there is a further round.
+            flags = [term for term in apart.terms if isinstance(term, bytes) and not counted]
+            writes = (write for flag in flags for write in kernel.registers.values_written(flag))
+            chosen = [[word.strip() for word in write[2].split(b",")] for write in writes if write[0].startswith(b"selp.")]
+            words = [flag for one, other, flag in chosen if None not in (literals.integer(one), literals.integer(other))]
+            step = sum(counted) or 1
             others = Sum({term: times for term, times in apart.terms.items() if not isinstance(term, Rounds)}, apart.constant)
-            if not words[2:]:
+            if not words:
                 yield _largest(kernel, Sum({}).plus(others, -1 if step > 0 else 1)) / abs(step) + 1
-            del words[:2]
         elif not opcode.endswith(b".pred"):
             continue
         for word in words:

@@ -220,6 +220,8 @@ class Addresses:
         first, *others = (self._operand(operand, at, depth + 1) for operand in operands)
         if _SAME.fullmatch(opcode):
             return first
+        if opcode.startswith(b"neg.s"):
+            return Sum({}).plus(first, -1)
         computed = _COMPUTED.fullmatch(opcode)
         found = _result(computed[1], [first, *others], int(computed[3]), signed=computed[2] != b"u") if computed and others else None
         return Sum({name: 1}) if found is None else found.in_rings()
@@ -252,16 +254,24 @@ class Addresses:
         number = literals.integer(limit)
         if compared is None or number is None:
             return 0
-        steps = [-number if each == b"0" else self._added(each, one) for each in choices]
-        first = steps.index(-number) if -number in steps else 2
-        step = steps[1 - first] if first < 2 else None
-        return number + step + (compared[1] in ((b"le", b"ls") if first else (b"gt", b"hi"))) if step in (0, 1) else 0
+        for place, again in enumerate(choices):
+            reached = number + (compared[1] in ((b"gt", b"hi"), (b"le", b"ls"))[place])
+            step = self._apart(choices[1 - place], one)
+            if step in (0, 1) and (again == b"0" or self._apart(again, one) == -reached):
+                return reached + step
+        return 0
 
-    def _added(self, name: bytes, one: bytes) -> int | None:
-        """The constant that is added to one register to compute another, or 0 for the same one; None where it is not."""
-        writes = self._registers.writes(name) if name != one else ()
+    def _apart(self, name: bytes, other: bytes) -> int | None:
+        """The constant by which one register is larger than another; None where it is not known."""
+        (first, number), (second, less) = self._added(name), self._added(other)
+        return number - less if first == second else None
+
+    def _added(self, name: bytes) -> tuple[bytes, int]:
+        """A register and the constant that is added to it to compute another, or that one and 0."""
+        writes = self._registers.writes(name)
         operands = [part.strip() for part in writes[0][2].split(b",")] if len(writes) == 1 and writes[0][0].startswith(b"add.") else []
-        return literals.integer(operands[1]) if len(operands) > 1 and operands[0] == one else 0 if name == one else None
+        number = literals.integer(operands[1]) if len(operands) > 1 else None
+        return (name, 0) if number is None else (operands[0], number)
 
 
 def _is_named(name: bytes) -> bool:
