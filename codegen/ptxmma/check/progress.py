@@ -7,6 +7,7 @@ branch depends on a wait in another way, the wait lets threads go on.
 from __future__ import annotations
 
 import functools
+import heapq
 import itertools
 import re
 import sys
@@ -349,8 +350,10 @@ class _Numbers:
         self._early -= repeated
         waiting |= repeated
         changed = False
-        while waiting:
-            site = waiting.pop()
+        ordered = sorted(waiting)  # by their places, so that most are computed after what they read
+        while ordered:
+            site = heapq.heappop(ordered)
+            waiting.discard(site)
             written, known = self._written[site.name], self._known[site.name]
             if known is None:
                 continue
@@ -362,7 +365,10 @@ class _Numbers:
                 self._known[site.name] = known | after
             else:
                 continue
-            waiting.update(self._readers.get(site.name, ()))
+            for reader in self._readers.get(site.name, ()):
+                if reader not in waiting:
+                    waiting.add(reader)
+                    heapq.heappush(ordered, reader)
             changed = True
         return changed
 
