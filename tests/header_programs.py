@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import diskcache
 
@@ -118,3 +119,9 @@ def library(compiler: str, source: str, folder: Path, *options: str | Path) -> c
     (folder / "library.c").write_text(source, encoding="utf-8")
     run(compiler, "-shared", "-fPIC", *options, folder / "library.c", "-o", folder / "library.so")
     return ctypes.CDLL(str(folder / "library.so"))
+
+
+def pointer(array: Any) -> ctypes.c_void_p:
+    """The address of an array, for C."""
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)

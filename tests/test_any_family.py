@@ -21,11 +21,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner, Result
 
 import header_programs
 import ptxmma
 import toy_output
+from commands import invoke
 from cuda_calls import Kernels, Nvcc, calls
 from header_programs import EXTERNAL
 from ptxmma import paths
@@ -34,7 +34,6 @@ from ptxmma.catalog.instructions import Catalog, UnknownInstruction, catalog
 from ptxmma.catalog.names.product_family import product_of_type, type_of_product
 from ptxmma.catalog.operands.tensor_places import TensorPlaces
 from ptxmma.check import check
-from ptxmma.cli import main
 from ptxmma.generator import pipeline
 from ptxmma.generator.emit import EMITTERS, Emitter
 from ptxmma.model import TensorLayout
@@ -43,17 +42,13 @@ _ODD = Path(__file__).parent / "odd"
 Array = npt.NDArray[Any]
 
 
-def _run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything that the spec makes."""
     folder = tmp_path_factory.mktemp("odd") / "out"
-    result = _run("generate", "--spec", _ODD, "--out", folder)
+    result = invoke("generate", "--spec", _ODD, "--out", folder)
     assert result.exit_code == 0, result.output
-    result = _run("generate", "--spec", _ODD, "--out", folder, "--only", "docs")
+    result = invoke("generate", "--spec", _ODD, "--out", folder, "--only", "docs")
     assert result.exit_code == 0, result.output
     return folder
 
@@ -532,7 +527,7 @@ def test_a_qualifier_of_any_name_decides_on_the_descriptor(cxx: str, tmp_path: P
         assert text.count(old) == 1
         text = text.replace(old, new)
     (spec / "instructions/press.yaml").write_text(text, encoding="utf-8")
-    result = _run("generate", "--spec", spec, "--out", out)
+    result = invoke("generate", "--spec", spec, "--out", out)
     assert result.exit_code == 0, result.output
     lines = ["#include <ptxmma/cuda/press_calls.cuh>"]
     for each in (Pressed("sour", 16, 128, "i8", "n8"), Pressed("sweet", 32, 512, "n8", "i8")):
@@ -621,7 +616,7 @@ def test_the_call_of_a_product_writes_its_descriptor(nvcc: str, odd: Catalog, ou
 
 
 def _asked(*arguments: str | Path) -> Any:
-    result = _run(*arguments, "--json")
+    result = invoke(*arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -635,12 +630,12 @@ def test_list_has_every_instruction(database: Path) -> None:
 
 
 def test_show_describes_operands_and_layouts(database: Path) -> None:
-    lines = _run("show", "--all", "scoop.r4c64.x8.trans.q8", "--database", database).output
+    lines = invoke("show", "--all", "scoop.r4c64.x8.trans.q8", "--database", database).output
     assert "  scoop.r4c64.x8.trans.q8 out, [from]\n" in lines
     assert "  out: scoop_r4c64_x8_trans_out\n" in lines
     assert "  from: scoop_r4c64_x8_from\n    lane = (row << 3) | slab\n" in lines
-    assert "  warp: weave_m16n8k32_warp_b8\n" in _run("show", "--all", "weave.m16n8k32.i32.i8", "--database", database).output
-    wrong = _run("show", "scoop.r4c64.x1.q8", "--database", database)
+    assert "  warp: weave_m16n8k32_warp_b8\n" in invoke("show", "--all", "weave.m16n8k32.i32.i8", "--database", database).output
+    wrong = invoke("show", "scoop.r4c64.x1.q8", "--database", database)
     assert wrong.exit_code == 2
     assert "scoop.r4c64.x2.q8" in wrong.output
 
@@ -654,12 +649,12 @@ def test_layout_answers_about_one_place_and_one_thread(database: Path) -> None:
     }  # fmt: skip
     assert one("--operand", "in", "--lane", "78", "--element", "3")["slot"] == 9
     assert one("--operand", "to", "--lane", "5", "--element", "0")["page"] == 5
-    ignored = _run("layout", "stash.p8s16w4.q32", "--operand", "to", "--lane", "8", "--element", "0", "--database", database)
+    ignored = invoke("layout", "stash.p8s16w4.q32", "--operand", "to", "--lane", "8", "--element", "0", "--database", database)
     assert "--lane 8 is outside 0..7" in ignored.output
-    table = _run("layout", "stash.p8s16w4.q32", "--operand", "to", "--by-lane", "--database", database).output.splitlines()
+    table = invoke("layout", "stash.p8s16w4.q32", "--operand", "to", "--by-lane", "--database", database).output.splitlines()
     assert [line.split() for line in table[2:] if line.split()[1:]] == [[str(page), str(page)] for page in range(8)]
-    assert "page 6" in _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--format", "svg", "--database", database).output
-    assert _run("layout", "stash.p8s16w4.q32", "--operand", "in", "--page", "8", "--database", database).exit_code == 2
+    assert "page 6" in invoke("layout", "stash.p8s16w4.q32", "--operand", "in", "--format", "svg", "--database", database).output
+    assert invoke("layout", "stash.p8s16w4.q32", "--operand", "in", "--page", "8", "--database", database).exit_code == 2
 
 
 def test_trace_follows_an_element(database: Path) -> None:
@@ -685,12 +680,12 @@ def test_trace_follows_an_element(database: Path) -> None:
         assert (term["a"]["in"]["lane"], term["a"]["in"]["element"]) == where["warp"][3, k]
         (source,) = term["b"]
         assert (source["in"]["lane"], source["in"]["element"]) == where["weft"][k, 2]
-    missing = _run("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
+    missing = invoke("trace", "scoop.r4c64.x2.q8", "--row", "1", "--col", "2", "--database", database)
     assert (missing.exit_code, "--slab is missing" in missing.output) == (2, True)
 
 
 def test_export_has_the_instructions(database: Path) -> None:
-    text = _run("export", "--format", "csv", "--table", "variants", "--database", database).output
+    text = invoke("export", "--format", "csv", "--table", "variants", "--database", database).output
     assert all(spelling in text for spelling in SPELLINGS)
 
 
@@ -782,7 +777,7 @@ def test_an_extent_of_any_name_may_range(cxx: str, tmp_path: Path) -> None:
     (spec / "instructions/spread.yaml").write_text(_SPREAD, encoding="utf-8")
     (spec / "spread.yaml").write_text(_SPREAD_LAYOUTS, encoding="utf-8")
     out = tmp_path / "out"
-    result = _run("generate", "--spec", spec, "--out", out)
+    result = invoke("generate", "--spec", spec, "--out", out)
     assert result.exit_code == 0, result.output
     database = out / "generated/database/ptxmma.json"
     (line,) = (line for line in _asked("list", "--database", database) if line["instruction"].startswith("spread"))
@@ -796,7 +791,7 @@ def test_an_extent_of_any_name_may_range(cxx: str, tmp_path: Path) -> None:
         address = ptxmma.instruction(f"spread.w{cols}.q8", database=database).operand("from")
         given = {lane: address.coords(lane) for lane in range(32)}
         assert given == {lane: (lane % 4, lane // 4) if lane < cols // 8 else None for lane in range(32)}
-    assert _run("generate", "--spec", spec, "--out", out, "--only", "docs").exit_code == 0
+    assert invoke("generate", "--spec", spec, "--out", out, "--only", "docs").exit_code == 0
     page = _written(out, "spread")
     assert "COLS / 8" in page
     header = (out / "generated/include/ptxmma/spread.h").read_text(encoding="utf-8")
@@ -837,27 +832,27 @@ def test_the_families_join_the_real_ones(tmp_path: Path) -> None:
 def test_an_output_takes_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("generate", "--spec", _ODD, "--out", out)
-    assert _run(*arguments).exit_code == 0
+    assert invoke(*arguments).exit_code == 0
     with monkeypatch.context() as registered:
         registered.setitem(EMITTERS, "layouts_csv", Emitter(("generated/csv",), toy_output.__name__))
         table = out / "generated/csv/layouts.csv"
-        assert "missing: generated/csv/layouts.csv" in _run(*arguments, "--check").output
-        assert _run(*arguments).exit_code == 0
+        assert "missing: generated/csv/layouts.csv" in invoke(*arguments, "--check").output
+        assert invoke(*arguments).exit_code == 0
         lines = table.read_text(encoding="utf-8").splitlines()[2:]
         expected = {f"{name},{layout.threads},{'x'.join(map(str, layout.axes.values()))}" for name, layout in HELD.items()}
         assert expected < set(lines)
         assert len(lines) == len(HELD) + len(GIVEN)
-        assert _run(*arguments, "--check").exit_code == 0
+        assert invoke(*arguments, "--check").exit_code == 0
         table.write_text(table.read_text(encoding="utf-8").replace("scoop", "sloop"), encoding="utf-8")
         (table.parent / "old.csv").write_text("# Generated by ptxmma (spec 0.0.1)\n", encoding="utf-8")
-        stale = _run(*arguments, "--check", "--only", "layouts_csv")
+        stale = invoke(*arguments, "--check", "--only", "layouts_csv")
         assert stale.exit_code == 1
         assert "stale: generated/csv/layouts.csv" in stale.output
         assert "orphaned: generated/csv/old.csv" in stale.output
-        assert _run(*arguments, "--only", "layouts_csv").exit_code == 0
+        assert invoke(*arguments, "--only", "layouts_csv").exit_code == 0
         assert [path.name for path in table.parent.iterdir()] == ["layouts.csv"]
-    assert "'layouts_csv' is not an output" in _run(*arguments, "--only", "layouts_csv").output
-    assert "orphaned: generated/csv/layouts.csv" in _run(*arguments, "--check").output
-    assert _run(*arguments).exit_code == 0
+    assert "'layouts_csv' is not an output" in invoke(*arguments, "--only", "layouts_csv").output
+    assert "orphaned: generated/csv/layouts.csv" in invoke(*arguments, "--check").output
+    assert invoke(*arguments).exit_code == 0
     assert not table.exists()
-    assert _run(*arguments, "--check").exit_code == 0
+    assert invoke(*arguments, "--check").exit_code == 0

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from commands import invoke
 from ptxmma import paths
-from ptxmma.cli import main
 
 _TOY, _ODD = (Path(__file__).parent / name for name in ("toy", "odd"))
 
@@ -41,13 +40,9 @@ def _edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def _run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def _refused(spec: Path, message: str) -> list[str]:
     """A spec is refused with a message that matches; all lines that are said."""
-    result = _run("validate", "--spec", spec)
+    result = invoke("validate", "--spec", spec)
     assert result.exit_code == 1, result.output
     assert re.search(message, result.stderr), result.stderr
     return result.stderr.splitlines()
@@ -235,7 +230,7 @@ def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
     file, old, new, message = _CASES[name]
     _edit(toy / file, old, new)
     out = toy.parent / "out"
-    result = _run("generate", "--spec", toy, "--out", out)
+    result = invoke("generate", "--spec", toy, "--out", out)
     assert result.exit_code == 1, result.output
     assert re.search(message, result.stderr), result.stderr
     assert not out.exists()
@@ -243,7 +238,7 @@ def test_the_error_says_where_and_what(toy: Path, name: str) -> None:
 
 def test_validate_says_what_generate_says(toy: Path) -> None:
     _edit(toy / "targets.yaml", 'ptx: "7.0"', "ptx: 7.0")
-    generated, validated = _run("generate", "--spec", toy, "--out", toy.parent / "out"), _run("validate", "--spec", toy)
+    generated, validated = invoke("generate", "--spec", toy, "--out", toy.parent / "out"), invoke("validate", "--spec", toy)
     assert validated.exit_code == 1
     assert validated.stderr == generated.stderr
 
@@ -289,7 +284,7 @@ def test_bad_sparsity(toy: Path, name: str | None) -> None:
     path = toy / "sparsity.yaml"
     path.write_text(_SPARSITY, encoding="utf-8")
     if name is None:  # the unbroken spec is sound
-        assert _run("validate", "--spec", toy).exit_code == 0
+        assert invoke("validate", "--spec", toy).exit_code == 0
         return
     old, new, message = _SPARSITY_CASES[name]
     _edit(path, old, new)
@@ -300,7 +295,7 @@ def test_all_errors_come_at_once(toy: Path) -> None:
     _edit(toy / "types.yaml", "bits: 16,", 'bits: "16",')
     _edit(toy / "targets.yaml", 'ptx: "7.0"', "ptx: 7.0")
     _edit(toy / "spec.yaml", "kind: spec", "kind: spex")
-    result = _run("validate", "--spec", toy)
+    result = invoke("validate", "--spec", toy)
     assert [line.split(":")[0].rpartition("/")[2] for line in result.stderr.splitlines()[:-1]] == [
         "spec.yaml",
         "targets.yaml",
@@ -313,7 +308,7 @@ def test_many_errors_are_counted(toy: Path) -> None:
     entries = "".join(f'  - {{name: "t{number}"}}\n' for number in range(1000))
     (toy / "more.yaml").write_text(f"kind: types\nelements:\n{entries}", encoding="utf-8")
     _edit(toy / "targets.yaml", 'name: "sm_80"', 'name: "gfx90"')
-    lines = _run("validate", "--spec", toy).stderr.splitlines()
+    lines = invoke("validate", "--spec", toy).stderr.splitlines()
     assert len(lines) == 100 + 1 + 1 + 1
     assert lines[100].endswith("more.yaml: and 900 more problems")
     assert "targets.yaml:3:13" in lines[101]
@@ -352,7 +347,7 @@ def _without(folder: Path, *kinds: str) -> Path:
 
 @pytest.mark.parametrize("kinds", _MISSING)
 def test_each_missing_kind_of_document_is_one_error(tmp_path: Path, kinds: dict[str, str]) -> None:
-    done = _run("validate", "--spec", _without(tmp_path, *kinds))
+    done = invoke("validate", "--spec", _without(tmp_path, *kinds))
     assert done.exit_code == 1
     lines = done.stderr.splitlines()
     assert len(lines) == len(kinds) + 1
@@ -447,7 +442,7 @@ def test_an_unwritable_output_directory(toy: Path, tmp_path: Path) -> None:
     blocked.mkdir()
     (blocked / "generated").write_text("a file where a directory should be", encoding="utf-8")
     before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
-    result = _run("generate", "--spec", toy, "--out", blocked)
+    result = invoke("generate", "--spec", toy, "--out", blocked)
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
     assert "nothing was changed" in result.stderr
@@ -457,7 +452,7 @@ def test_an_unwritable_output_directory(toy: Path, tmp_path: Path) -> None:
 def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
     """Killed at every few renames, each file is either the old or the new one; a later run completes the set."""
     out = tmp_path / "out"
-    assert _run("generate", "--spec", toy, "--out", out).exit_code == 0
+    assert invoke("generate", "--spec", toy, "--out", out).exit_code == 0
     old = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     _edit(toy / "spec.yaml", "0.0.1", "0.0.2")
     script = (
@@ -477,8 +472,8 @@ def test_a_kill_in_the_middle_of_writing(toy: Path, tmp_path: Path) -> None:
     changed = [path for path in old if now[path] != old[path]]
     assert len(changed) == 3
     assert all(b"0.0.2" in now[path] for path in changed)
-    assert _run("generate", "--spec", toy, "--out", out).exit_code == 0
-    assert _run("generate", "--spec", toy, "--out", out, "--check").exit_code == 0
+    assert invoke("generate", "--spec", toy, "--out", out).exit_code == 0
+    assert invoke("generate", "--spec", toy, "--out", out, "--check").exit_code == 0
 
 
 def test_a_type_with_two_containers(tmp_path: Path) -> None:
@@ -501,7 +496,7 @@ def test_one_entry_with_two_maps_under_one_name(toy: Path) -> None:
     called = "two different layouts are called toy_m16n8k16_cd_b32; name: must tell them apart"
     _refused(toy, rf"layouts.yaml:26:5: {called}; see also \S*layouts.yaml:26:5")
     _edit(layouts, 'operands: ["c", "d"]', 'operands: ["c", "d"]\n    name: "cd_{mood}"')
-    assert _run("validate", "--spec", toy).exit_code == 0, "with the number in the name they are two"
+    assert invoke("validate", "--spec", toy).exit_code == 0, "with the number in the name they are two"
 
 
 def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
@@ -515,7 +510,7 @@ def test_a_formula_that_reads_what_ranges(toy: Path) -> None:
         ),
     }.items():
         _edit(toy / "layouts.yaml", old, new)
-    result = _run("validate", "--spec", toy)
+    result = invoke("validate", "--spec", toy)
     assert result.exit_code == 0, result.stderr
     _edit(toy / "layouts.yaml", 'col: "lane // 4 +', 'col: "n // 16 * (lane // 4) +')
     _refused(toy, r"layouts.yaml:24:13: the formula reads 'n', which ranges in toy\S+: one layout serves all its numbers")
@@ -554,7 +549,7 @@ def test_a_printed_formula_is_compared_on_the_axes_of_its_layout(odd_spec: Path)
     old = '      col: "lane + 32 * (i // 4 % 2)"\n'
     stated = '    stated:\n      - {section: "3.3", of: {tile: "r4c64"}, at: {row: "i & 3", slab: "i >> 3"}}\n'
     _edit(odd_spec / "layouts.yaml", old, old + stated)
-    assert _run("validate", "--spec", odd_spec).exit_code == 0
+    assert invoke("validate", "--spec", odd_spec).exit_code == 0
     _edit(odd_spec / "layouts.yaml", 'slab: "i >> 3"}}', 'slab: "i >> 2"}}')
     _refused(odd_spec, r"layouts.yaml:22:9: section 3.3 differs: slab is 1 there and 0 in scoop_r4c64_x2_trans_out, at lane 0, i 4")
     _edit(odd_spec / "layouts.yaml", 'slab: "i >> 2"}}', 'first: "i >> 2"}}')
@@ -796,7 +791,7 @@ def test_slips_in_the_spec(tmp_path: Path) -> None:
             if old in text:  # no other slip has changed it
                 (spec / file).write_text(text.replace(old, new, 1), encoding="utf-8")
                 made[name] = message
-        stderr = _run("validate", "--spec", spec).stderr
+        stderr = invoke("validate", "--spec", spec).stderr
         found = {name for name, message in made.items() if re.search(message, stderr)}
         assert found, f"{', '.join(left)}: {stderr}"
         left = {name: slip for name, slip in left.items() if name not in found}

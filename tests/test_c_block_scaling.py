@@ -11,7 +11,7 @@ import pytest
 
 import header_programs
 from cuda_calls import Nvcc
-from header_programs import EXTERNAL, WARNINGS, run
+from header_programs import EXTERNAL, WARNINGS, pointer, run
 from ptxmma.catalog import layouts
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.matrices import scaling
@@ -71,21 +71,16 @@ def library(cc: str, include: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return header_programs.library(cc, _LIBRARY, tmp_path_factory.mktemp("library"), "-std=c99", "-O2", *EXTERNAL, "-I", include)
 
 
-def _pointer(array: Any) -> ctypes.c_void_p:
-    assert array.flags.c_contiguous
-    return ctypes.c_void_p(array.ctypes.data)
-
-
 def _decoded(library: ctypes.CDLL, name: str, count: int) -> Any:
     out = np.empty(count, np.float32)
-    library.decode_all(ctypes.cast(getattr(library, f"ptxmma_decode_{name}"), ctypes.c_void_p), ctypes.c_uint32(count), _pointer(out))
+    library.decode_all(ctypes.cast(getattr(library, f"ptxmma_decode_{name}"), ctypes.c_void_p), ctypes.c_uint32(count), pointer(out))
     return out
 
 
 def _encoded(library: ctypes.CDLL, name: str, values: Any) -> Any:
     out = np.empty(values.size, np.uint32)
     function = ctypes.cast(getattr(library, f"ptxmma_encode_{name}"), ctypes.c_void_p)
-    library.encode_all(function, _pointer(values), ctypes.c_uint32(values.size), _pointer(out))
+    library.encode_all(function, pointer(values), ctypes.c_uint32(values.size), pointer(out))
     return out
 
 
@@ -171,11 +166,11 @@ def test_matrices_equal_those_of_python(catalog: Catalog, library: ctypes.CDLL, 
         sizes = [ctypes.c_size_t(size) for size in (*shape, form.block)]
         last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
         pair = f"{entry.element}_{entry.scale}"
-        assert getattr(library, f"ptxmma_quantise_{pair}")(_pointer(matrix), *sizes, *last, _pointer(elements), _pointer(scales)) == _OK
+        assert getattr(library, f"ptxmma_quantise_{pair}")(pointer(matrix), *sizes, *last, pointer(elements), pointer(scales)) == _OK
         np.testing.assert_array_equal(scales, expected.scales.view(np.uint8))
         np.testing.assert_array_equal(elements, _packed(expected.elements, form))
         back = np.empty_like(matrix)
-        assert getattr(library, f"ptxmma_dequantise_{pair}")(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(back)) == _OK
+        assert getattr(library, f"ptxmma_dequantise_{pair}")(pointer(elements), pointer(scales), *sizes, *last, pointer(back)) == _OK
         ours = scaling.dequantise(*expected, form, axis=axis, tensor_scale=tensor_scale)
         np.testing.assert_array_equal(back.view(np.uint32), ours.view(np.uint32))
 
@@ -189,7 +184,7 @@ def test_one_block_is_quantised_as_in_a_matrix(catalog: Catalog, library: ctypes
         function = getattr(library, f"ptxmma_quantise_block_{entry.element}_{entry.scale}")
         column = ctypes.c_void_p(matrix.ctypes.data + 4)
         sizes = (ctypes.c_size_t(3), ctypes.c_size_t(form.block), ctypes.c_float(1))
-        assert function(column, *sizes, _pointer(elements), _pointer(scale)) == _OK
+        assert function(column, *sizes, pointer(elements), pointer(scale)) == _OK
         assert scale[0] == expected.scales.view(np.uint8)[0, 1]
         np.testing.assert_array_equal(elements, expected.elements.view(np.uint8)[:, 1])
 
@@ -199,7 +194,7 @@ def test_impossible_blocks_are_refused(catalog: Catalog, library: ctypes.CDLL) -
         function = getattr(library, f"ptxmma_quantise_block_{entry.element}_{entry.scale}")
         values = np.ones(form.block, np.float32)
         elements, scale = np.full(form.block, 0x5A, np.uint8), np.full(1, 0x5A, np.uint8)
-        fine = [_pointer(values), ctypes.c_size_t(1), ctypes.c_size_t(form.block), ctypes.c_float(1), _pointer(elements), _pointer(scale)]
+        fine = [pointer(values), ctypes.c_size_t(1), ctypes.c_size_t(form.block), ctypes.c_float(1), pointer(elements), pointer(scale)]
         wrong: list[tuple[int, Any, int]] = [(place, None, _NULL) for place in (0, 4, 5)]
         wrong += [(2, ctypes.c_size_t(0), _SIZE), (3, ctypes.c_float(1e-39), _NOT_FINITE)]
         wrong += [(3, ctypes.c_float(tensor_scale), _RANGE) for tensor_scale in (0, -1, np.inf, np.nan)]
@@ -233,12 +228,12 @@ def test_errors_write_nothing(catalog: Catalog, library: ctypes.CDLL) -> None:
             elements, scales, back = np.full(1024, 0x12, np.uint8), np.full(1024, 0x12, np.uint8), np.full(1024, 7, np.float32)
             sizes = [ctypes.c_size_t(size) for size in (rows, cols, block)]
             last = (ctypes.c_uint32(axis), ctypes.c_float(tensor_scale))
-            codes = None if without == "elements" else _pointer(elements)
-            factors = None if without == "scales" else _pointer(scales)
-            returned = int(quantise(None if without == "values" else _pointer(matrix), *sizes, *last, codes, factors))
+            codes = None if without == "elements" else pointer(elements)
+            factors = None if without == "scales" else pointer(scales)
+            returned = int(quantise(None if without == "values" else pointer(matrix), *sizes, *last, codes, factors))
             assert returned != _OK
             if returned != _NOT_FINITE:
-                assert dequantise(codes, factors, *sizes, *last, None if without == "values" else _pointer(back)) == returned
+                assert dequantise(codes, factors, *sizes, *last, None if without == "values" else pointer(back)) == returned
             assert set(elements.tolist() + scales.tolist()) == {0x12}
             assert set(back.tolist()) == {7.0}
             return returned
@@ -267,9 +262,9 @@ def test_codes_beyond_their_type_are_refused(library: ctypes.CDLL) -> None:
     last = (ctypes.c_uint32(1), ctypes.c_float(1))
     elements, scales = np.zeros(32, np.uint8), np.zeros(1, np.uint8)
     elements[31] = 0x40
-    assert library.ptxmma_dequantise_e3m2_ue8m0(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == _RANGE
+    assert library.ptxmma_dequantise_e3m2_ue8m0(pointer(elements), pointer(scales), *sizes, *last, pointer(values)) == _RANGE
     elements[31], scales[0] = 0, 0x80
-    assert library.ptxmma_dequantise_e2m1_ue4m3(_pointer(elements), _pointer(scales), *sizes, *last, _pointer(values)) == _RANGE
+    assert library.ptxmma_dequantise_e2m1_ue4m3(pointer(elements), pointer(scales), *sizes, *last, pointer(values)) == _RANGE
     assert np.all(values == 7)
 
 
@@ -285,14 +280,14 @@ def test_the_tensor_scale_is_that_of_python(catalog: Catalog, library: ctypes.CD
         scale = ctypes.c_float(7)
         for top in (0.0, -0.0, 1e-45, 1e-40, -1.2e-38, 3.2e-35, -1e-4, 2.5, -2688.0, 3e38, *random.standard_normal(50) * 1e3):
             values = np.array([0, top / 3, top, top / 2], np.float32)
-            assert function(_pointer(values), ctypes.c_size_t(4), ctypes.byref(scale)) == _OK
+            assert function(pointer(values), ctypes.c_size_t(4), ctypes.byref(scale)) == _OK
             assert np.float32(scale.value) == scaling.tensor_scale(values, form), top
         scale.value = 7
         for bad in (np.nan, np.inf, -np.inf):
-            assert function(_pointer(np.array([1, bad], np.float32)), ctypes.c_size_t(2), ctypes.byref(scale)) == _NOT_FINITE
+            assert function(pointer(np.array([1, bad], np.float32)), ctypes.c_size_t(2), ctypes.byref(scale)) == _NOT_FINITE
         assert function(None, ctypes.c_size_t(4), ctypes.byref(scale)) == _NULL
-        assert function(_pointer(values), ctypes.c_size_t(4), None) == _NULL
-        assert [function(_pointer(values), ctypes.c_size_t(count), ctypes.byref(scale)) for count in (0, 2**63)] == [_SIZE] * 2
+        assert function(pointer(values), ctypes.c_size_t(4), None) == _NULL
+        assert [function(pointer(values), ctypes.c_size_t(count), ctypes.byref(scale)) for count in (0, 2**63)] == [_SIZE] * 2
         assert scale.value == 7
     assert compared
 
@@ -305,7 +300,7 @@ def test_small_blocks_are_zeros_for_the_tensor_scale_that_is_given(catalog: Cata
     for scale in (1.0, float(scaling.tensor_scale(values, form))):
         elements, scales = np.full(16, 0xA5, np.uint8), np.full(2, 0xA5, np.uint8)
         last = (ctypes.c_uint32(1), ctypes.c_float(scale))
-        assert library.ptxmma_quantise_e2m1_ue4m3(_pointer(values), *sizes, *last, _pointer(elements), _pointer(scales)) == _OK
+        assert library.ptxmma_quantise_e2m1_ue4m3(pointer(values), *sizes, *last, pointer(elements), pointer(scales)) == _OK
         expected = scaling.quantise(values, form, tensor_scale=scale)
         np.testing.assert_array_equal(elements, _packed(expected.elements, form))
         np.testing.assert_array_equal(scales, expected.scales.view(np.uint8)[0])
@@ -328,10 +323,10 @@ def test_blocks_that_would_saturate_are_refused(library: ctypes.CDLL) -> None:
         (1, 1e-5, _TOO_LARGE),
     ):
         values[0, 20] = top
-        outputs = (ctypes.c_float(scale), _pointer(elements), _pointer(scales))
+        outputs = (ctypes.c_float(scale), pointer(elements), pointer(scales))
         last = (ctypes.c_uint32(1), *outputs)
-        assert library.ptxmma_quantise_block_e2m1_ue4m3(_pointer(values[:, 16:]), *block, *outputs) == status
-        assert library.ptxmma_quantise_e2m1_ue4m3(_pointer(values), *sizes, *last) == status
+        assert library.ptxmma_quantise_block_e2m1_ue4m3(pointer(values[:, 16:]), *block, *outputs) == status
+        assert library.ptxmma_quantise_e2m1_ue4m3(pointer(values), *sizes, *last) == status
         if status == _OK:
             assert scales[1] == 0x7E
             elements[:], scales[:] = 0xA5, 0xA5
@@ -357,12 +352,12 @@ def test_scale_factors_are_where_the_formulas_say(catalog: Catalog, library: cty
                 for thread_id in range(5):
                     registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
                     last = (ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id))
-                    status = function(_pointer(given), *steps, ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id), _pointer(registers))
+                    status = function(pointer(given), *steps, ctypes.c_uint32(byte_id), ctypes.c_uint32(thread_id), pointer(registers))
                     if byte_id not in byte_ids or thread_id not in thread_ids:
                         assert status == _RANGE
                         assert np.all(registers == 0x5A5A5A5A)
                         back = np.full_like(given, 0x5A)
-                        assert unpack(_pointer(registers), *last, _pointer(back), *steps) == _RANGE
+                        assert unpack(pointer(registers), *last, pointer(back), *steps) == _RANGE
                         assert np.all(back == 0x5A)
                         continue
                     assert status == _OK
@@ -374,13 +369,13 @@ def test_scale_factors_are_where_the_formulas_say(catalog: Catalog, library: cty
                     np.testing.assert_array_equal(registers, expected)
                     full, back = expected.copy(), np.zeros_like(given)
                     full[expected == 0] = 0x5A5A5A5A  # bytes that the ids do not select are not read
-                    assert unpack(_pointer(full), *last, _pointer(back), *steps) == _OK
+                    assert unpack(pointer(full), *last, pointer(back), *steps) == _OK
                     np.testing.assert_array_equal(back, given)
         ids_of = [ctypes.c_uint32(ids[0]) for ids in (byte_ids, thread_ids)]
         registers = np.full(layout.threads, 0x5A5A5A5A, np.uint32)
-        assert function(None, *steps, *ids_of, _pointer(registers)) == _NULL
-        assert function(_pointer(scales), *steps, *ids_of, None) == _NULL
-        assert unpack(None, *ids_of, _pointer(scales), *steps) == unpack(_pointer(registers), *ids_of, None, *steps) == _NULL
+        assert function(None, *steps, *ids_of, pointer(registers)) == _NULL
+        assert function(pointer(scales), *steps, *ids_of, None) == _NULL
+        assert unpack(None, *ids_of, pointer(scales), *steps) == unpack(pointer(registers), *ids_of, None, *steps) == _NULL
         assert np.all(registers == 0x5A5A5A5A)
 
 

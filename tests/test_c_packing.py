@@ -12,7 +12,7 @@ import pytest
 
 import header_programs
 from cuda_calls import Nvcc
-from header_programs import EXTERNAL, run
+from header_programs import EXTERNAL, pointer, run
 from ptxmma.arrays import elements
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.operands import Operand
@@ -79,10 +79,6 @@ def functions(catalog: Catalog) -> list[Function]:
     return list(by_name.values())
 
 
-def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
 def _put(memory: Bytes, at: int, bits: int, code: int) -> None:
     if bits < 8:
         byte, shift = at * bits // 8, at * bits % 8
@@ -130,9 +126,9 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
         guard = registers[-1].copy()
         load, store = getattr(library, f"{function.stem}_load"), getattr(library, f"{function.stem}_store")
         thread = 5 * threads // 7
-        load(_pointer(memory), *sizes, ctypes.c_uint32(thread), _pointer(registers))
+        load(pointer(memory), *sizes, ctypes.c_uint32(thread), pointer(registers))
         assert np.array_equal(registers[0], expected[thread]), function.stem
-        assert getattr(library, f"{function.stem}_load_tile")(_pointer(memory), *sizes, _pointer(registers)) == _OK
+        assert getattr(library, f"{function.stem}_load_tile")(pointer(memory), *sizes, pointer(registers)) == _OK
         assert np.array_equal(registers[:-1], expected), function.stem
         assert np.array_equal(registers[-1], guard), function.stem
 
@@ -140,9 +136,9 @@ def test_fragments_agree_with_their_layouts(library: ctypes.CDLL, functions: lis
         other = memory.copy()
         for place in np.ndindex(products, rows, cols):
             _put(other, _at(place, product_stride, row_stride, col_stride), bits, codes[place[0]][place[1]][place[2]] ^ 1)
-        assert getattr(library, f"{function.stem}_store_tile")(_pointer(other), *sizes, _pointer(expected)) == _OK
+        assert getattr(library, f"{function.stem}_store_tile")(pointer(other), *sizes, pointer(expected)) == _OK
         assert np.array_equal(other, memory), function.stem
-        store(_pointer(other), *sizes, ctypes.c_uint32(thread), _pointer(np.zeros_like(expected)))
+        store(pointer(other), *sizes, ctypes.c_uint32(thread), pointer(np.zeros_like(expected)))
         assert (other != memory).any() == bool(expected[thread].any()), function.stem
 
 
@@ -166,13 +162,13 @@ def test_whole_matrices_are_their_tiles(library: ctypes.CDLL, functions: list[Fu
         word = operand.bits * operand.elements_per_register
         registers = np.full((7, operand.layout.threads, operand.registers), 0xA5, f"u{word // 8}")
         guard = registers[-1].copy()
-        assert getattr(library, f"{function.stem}_load_tiles")(*size, _pointer(memory), *strides, *last, _pointer(registers)) == _OK
+        assert getattr(library, f"{function.stem}_load_tiles")(*size, pointer(memory), *strides, *last, pointer(registers)) == _OK
         assert np.array_equal(registers[-1], guard), function.stem
         one = np.zeros_like(guard)
         for tile in range(6):
             at = (tile // 3 * operand.rows * cols + tile % 3 * operand.cols) * bits // 8
             first = ctypes.c_void_p(memory.ctypes.data + at)
-            assert getattr(library, f"{function.stem}_load_tile")(first, *strides, *last, _pointer(one)) == _OK
+            assert getattr(library, f"{function.stem}_load_tile")(first, *strides, *last, pointer(one)) == _OK
             assert np.array_equal(registers[tile], one), function.stem
         if products == 1:
             typed = elements.typed(codes[0].astype(elements.bits_dtype(operand.element)), operand.element)
@@ -180,15 +176,15 @@ def test_whole_matrices_are_their_tiles(library: ctypes.CDLL, functions: list[Fu
             assert np.array_equal(python, registers[:-1].reshape(2, 3, *one.shape)), function.stem
             compared += 1
         back = np.full_like(memory, _GUARD)
-        assert getattr(library, f"{function.stem}_store_tiles")(*size, _pointer(back), *strides, *last, _pointer(registers)) == _OK
+        assert getattr(library, f"{function.stem}_store_tiles")(*size, pointer(back), *strides, *last, pointer(registers)) == _OK
         assert np.array_equal(back, memory), function.stem
         if bits < 8:  # the second row of tiles would begin within a byte
             odd = [ctypes.c_size_t(1), ctypes.c_size_t(rows + 1)]
-            assert getattr(library, f"{function.stem}_load_tiles")(*size, _pointer(memory), *odd, *last, _pointer(registers)) in (
+            assert getattr(library, f"{function.stem}_load_tiles")(*size, pointer(memory), *odd, *last, pointer(registers)) in (
                 _OK,
                 _ALIGNMENT,
             )
-            assert getattr(library, f"{function.stem}_store_tiles")(*size, _pointer(back), *odd, *last, None) == _NULL
+            assert getattr(library, f"{function.stem}_store_tiles")(*size, pointer(back), *odd, *last, None) == _NULL
     assert compared > 20
 
 
@@ -197,12 +193,12 @@ def test_a_tile_that_begins_within_a_byte_is_refused(library: ctypes.CDLL) -> No
 
     def size(row_stride: int, col_stride: int, bits: int) -> int:
         sizes = map(ctypes.c_size_t, (32, 64, 16, 32, row_stride, col_stride))
-        return int(library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(bits), _pointer(memory), _pointer(memory)))
+        return int(library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(bits), pointer(memory), pointer(memory)))
 
     assert [size(64, 1, bits) for bits in (1, 4, 8, 64)] == [_OK] * 4
     assert [size(64, step, 1) for step in (1, 2, 3)] == [_OK] * 3
     sizes = list(map(ctypes.c_size_t, (32, 64, 1, 1, 63, 1)))
-    assert library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(4), _pointer(memory), _pointer(memory)) == _ALIGNMENT
+    assert library.ptxmma_tiles_size(*sizes, ctypes.c_uint32(4), pointer(memory), pointer(memory)) == _ALIGNMENT
 
 
 def test_only_an_n_of_an_instruction_is_taken(catalog: Catalog, library: ctypes.CDLL, functions: list[Function]) -> None:
@@ -218,7 +214,7 @@ def test_only_an_n_of_an_instruction_is_taken(catalog: Catalog, library: ctypes.
             assert function.operand.layout is not None
             strides = [ctypes.c_size_t(256), ctypes.c_size_t(1)]
             for n in range(0, 280, 4):
-                status = getattr(library, f"{function.stem}_load_tile")(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(registers))
+                status = getattr(library, f"{function.stem}_load_tile")(pointer(memory), *strides, ctypes.c_uint32(n), pointer(registers))
                 assert status == (_OK if n in legal[function.operand.layout.name] else _SIZE), (function.stem, n)
                 outcomes.add((n, status))
     assert {(40, _OK), (40, _SIZE)} <= outcomes
@@ -231,11 +227,11 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
         last = [ctypes.c_uint32(function.n)] if function.n is not None else []
         for verb in ("load_tile", "store_tile"):
             call = getattr(library, f"{function.stem}_{verb}")
-            assert call(None, *strides, *last, _pointer(registers)) == _NULL
-            assert call(_pointer(memory), *strides, *last, None) == _NULL
+            assert call(None, *strides, *last, pointer(registers)) == _NULL
+            assert call(pointer(memory), *strides, *last, None) == _NULL
             if function.n is not None:
                 for n in (0, 4, 264, 2**32 - 8):
-                    assert call(_pointer(memory), *strides, ctypes.c_uint32(n), _pointer(registers)) == _SIZE
+                    assert call(pointer(memory), *strides, ctypes.c_uint32(n), pointer(registers)) == _SIZE
             tiles = getattr(library, f"{function.stem}_{verb}s")
             rows, cols = function.operand.rows, function.operand.cols
 
@@ -253,7 +249,7 @@ def test_impossible_tiles_are_refused(library: ctypes.CDLL, functions: list[Func
                 steps = [ctypes.c_size_t(step)] * count
                 return int(tiles(ctypes.c_size_t(rows), ctypes.c_size_t(cols), imagery, *steps, *last, words))
 
-            image, words = _pointer(memory), _pointer(registers)
+            image, words = pointer(memory), pointer(registers)
             assert whole(rows, cols, None, words) == whole(rows, cols, image, None) == _NULL
             assert whole(0, cols, image, words) == whole(rows, 0, image, words) == _SIZE
             assert whole(rows * 2**59, cols, image, words) == whole(rows, cols * 2**59, image, words) == _SIZE
@@ -306,11 +302,11 @@ def test_metadata_registers_agree_with_the_layouts(library: ctypes.CDLL, sparse:
                 for row, chunk in np.ndindex(*fields.shape):
                     lane, bit, _ = metadata.locate(row, chunk, selector)
                     expected[lane] |= np.uint32(int(fields[row, chunk]) << bit)
-            got = [pack(_pointer(memory), row_bytes, ctypes.c_uint32(lane), ctypes.c_uint32(selector)) for lane in range(threads)]
+            got = [pack(pointer(memory), row_bytes, ctypes.c_uint32(lane), ctypes.c_uint32(selector)) for lane in range(threads)]
             assert np.array_equal(got, expected), stem
             back = np.full_like(memory, _GUARD)
             status = getattr(library, f"{stem}_unpack")(
-                _pointer(expected), ctypes.c_uint32(selector), _legal(metadata), _pointer(back), row_bytes, None
+                pointer(expected), ctypes.c_uint32(selector), _legal(metadata), pointer(back), row_bytes, None
             )
             assert status == (_OK if selector < metadata.selectors else _RANGE)
             assert np.array_equal(back, memory if status == _OK else np.full_like(memory, _GUARD)), stem
@@ -340,12 +336,12 @@ def test_metadata_of_whole_matrices(library: ctypes.CDLL, sparse: list[Instructi
             assert np.array_equal(python, expected), stem
             got = np.full((expected.size + 4,), 77, np.uint32)
             pack, unpack = getattr(library, f"{stem}_pack_tiles"), getattr(library, f"{stem}_unpack_tiles")
-            assert pack(*size, _pointer(memory), row_bytes, ctypes.c_uint32(selector), _pointer(got)) == _OK
+            assert pack(*size, pointer(memory), row_bytes, ctypes.c_uint32(selector), pointer(got)) == _OK
             assert np.array_equal(got[:-4].reshape(expected.shape), expected), stem
             assert (got[-4:] == 77).all()
 
             back = np.full_like(memory, _GUARD)
-            arguments = (*size, _pointer(expected), ctypes.c_uint32(selector), _legal(metadata), _pointer(back), row_bytes, None)
+            arguments = (*size, pointer(expected), ctypes.c_uint32(selector), _legal(metadata), pointer(back), row_bytes, None)
             assert unpack(*arguments) == _OK
             assert np.array_equal(back, memory), stem
 
@@ -359,9 +355,9 @@ def test_an_illegal_field_is_named_and_nothing_written(library: ctypes.CDLL, spa
         size = [ctypes.c_size_t(count) for count in fields.shape]
         row_bytes, registers = ctypes.c_size_t(memory.shape[1]), np.zeros(metadata.layout.threads, np.uint32)
         pack, unpack = getattr(library, f"{stem}_pack_tiles"), getattr(library, f"{stem}_unpack_tiles")
-        assert pack(*size, _pointer(memory), row_bytes, ctypes.c_uint32(_ALL), _pointer(registers)) == _OK
+        assert pack(*size, pointer(memory), row_bytes, ctypes.c_uint32(_ALL), pointer(registers)) == _OK
         back, place = np.full_like(memory, _GUARD), (ctypes.c_size_t * 3)()
-        status = unpack(*size, _pointer(registers), ctypes.c_uint32(_ALL), _legal(metadata), _pointer(back), row_bytes, place)
+        status = unpack(*size, pointer(registers), ctypes.c_uint32(_ALL), _legal(metadata), pointer(back), row_bytes, place)
         assert status == _FIELD
         assert list(place) == [metadata.rows - 2, 3 * metadata.granularity.chunk, 3]
         assert (back == _GUARD).all()
@@ -383,15 +379,15 @@ def test_impossible_metadata_is_refused(library: ctypes.CDLL, sparse: list[Instr
             *((fine, without, _NULL) for without in ("memory", "registers")),
         ):
             size, row_bytes, selector = list(map(ctypes.c_size_t, given[:2])), ctypes.c_size_t(given[2]), ctypes.c_uint32(given[3])
-            pointer = None if without == "memory" else _pointer(memory)
-            words = None if without == "registers" else _pointer(registers)
-            assert getattr(library, f"{stem}_pack_tiles")(*size, pointer, row_bytes, selector, words) == status, given
-            arguments = (selector, _legal(metadata), pointer, row_bytes, place)
+            address = None if without == "memory" else pointer(memory)
+            words = None if without == "registers" else pointer(registers)
+            assert getattr(library, f"{stem}_pack_tiles")(*size, address, row_bytes, selector, words) == status, given
+            arguments = (selector, _legal(metadata), address, row_bytes, place)
             assert getattr(library, f"{stem}_unpack_tiles")(*size, words, *arguments) == status, given
             if given[:2] == (rows, chunks):
                 assert getattr(library, f"{stem}_unpack")(words, *arguments) == status, given
-        every = (ctypes.c_uint32(_ALL), _legal(metadata), _pointer(memory), ctypes.c_size_t(chunks), place)
-        assert getattr(library, f"{stem}_unpack")(_pointer(registers), *every) == _RANGE
+        every = (ctypes.c_uint32(_ALL), _legal(metadata), pointer(memory), ctypes.c_size_t(chunks), place)
+        assert getattr(library, f"{stem}_unpack")(pointer(registers), *every) == _RANGE
         assert (memory == _GUARD).all()
         assert (registers == 77).all()
         assert list(place) == [5, 5, 5]

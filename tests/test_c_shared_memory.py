@@ -14,7 +14,7 @@ import pytest
 
 import header_programs
 from cuda_calls import Nvcc
-from header_programs import EXTERNAL, WARNINGS, run
+from header_programs import EXTERNAL, WARNINGS, pointer, run
 from ptxmma import paths
 from ptxmma.arrays import elements
 from ptxmma.catalog.descriptors.shared_formats import matrix_formats, read_by
@@ -205,11 +205,7 @@ def _lines(majorness: str, mode: Swizzle) -> int:
 
 def _panel(mode: Swizzle, name: str, padded: int) -> int:
     """Elements in the bytes of a swizzle mode; padded, 16 of them lie in each 16 bytes."""
-    return mode.bytes if padded else mode.bytes * 8 // _bits(name)
-
-
-def _bits(name: str) -> int:
-    return _ELEMENTS[name].bits
+    return mode.bytes if padded else mode.bytes * 8 // _ELEMENTS[name].bits
 
 
 def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
@@ -220,11 +216,6 @@ def _matrix(layout: SharedLayout) -> tuple[Any, Any]:
         bits &= bits.dtype.type(1 << kind.bits - 1 | (1 << kind.mantissa) - 1)
     memory = elements.grouped(bits, kind.bits, 8, kind.bits) if kind.bits < 8 else bits
     return elements.typed(bits, kind), memory
-
-
-def _pointer(array: Any) -> ctypes.c_void_p:
-    assert array.flags.c_contiguous
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 def test_a_spec_without_shared_memory_has_no_such_header(root: Path) -> None:
@@ -252,7 +243,7 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
         assert size.value == layout.size, layout
 
         addresses = np.empty((layout.x, layout.k), np.uint32)
-        library.locate_all(given, _pointer(addresses))
+        library.locate_all(given, pointer(addresses))
         np.testing.assert_array_equal(addresses, layout.address(np.arange(layout.x)[:, np.newaxis], np.arange(layout.k)))
         address = ctypes.c_uint32()
         assert library.ptxmma_shared_address(given, layout.x - 1, layout.k - 1, ctypes.byref(address)) == _OK
@@ -261,9 +252,9 @@ def test_images_and_addresses(library: ctypes.CDLL) -> None:
         matrix, memory = _matrix(layout)
         image, back = np.zeros(layout.size, np.uint8), np.zeros_like(memory)
         for thread in range(3):
-            assert library.ptxmma_shared_store(given, _pointer(memory), _pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
+            assert library.ptxmma_shared_store(given, pointer(memory), pointer(image), ctypes.c_size_t(layout.size), thread, 3) == _OK
         np.testing.assert_array_equal(image, layout.store_xk(matrix), str(layout))
-        assert library.ptxmma_shared_load(given, _pointer(image), ctypes.c_size_t(layout.size), _pointer(back), 0, 1) == _OK
+        assert library.ptxmma_shared_load(given, pointer(image), ctypes.c_size_t(layout.size), pointer(back), 0, 1) == _OK
         np.testing.assert_array_equal(back, memory)
 
 
@@ -394,7 +385,7 @@ def test_layouts_that_cannot_be_are_refused_and_nothing_is_written(library: ctyp
     for name, value in changes.items():
         setattr(layout, name, value)
     given, image = ctypes.byref(layout), np.full(8192, 7, np.uint8)
-    number, descriptor, buffer = ctypes.c_uint32(7), ctypes.c_uint64(7), _pointer(image)
+    number, descriptor, buffer = ctypes.c_uint32(7), ctypes.c_uint64(7), pointer(image)
     assert library.ptxmma_shared_layout_check(given) == status
     assert library.ptxmma_shared_size(given, ctypes.byref(number)) == status
     assert library.ptxmma_shared_address(given, 0, 0, ctypes.byref(number)) == status
@@ -445,7 +436,7 @@ def test_arguments_that_are_refused(library: ctypes.CDLL) -> None:
     image = np.full(4096, 7, np.uint8)
     fields = _Descriptor(*range(len(_FIELDS)))
     counted, encoded = ctypes.c_uint32(7), ctypes.c_uint64(7)
-    buffer, number, descriptor, none = _pointer(image), ctypes.byref(counted), ctypes.byref(encoded), None
+    buffer, number, descriptor, none = pointer(image), ctypes.byref(counted), ctypes.byref(encoded), None
     size = ctypes.c_size_t(4096)
     assert library.ptxmma_shared_layout_check(none) == _NULL
     assert library.ptxmma_shared_layout_dense(_TYPES["f16"], 0, 0, 8, 8, 0, none) == _NULL
@@ -526,6 +517,6 @@ def test_a_block_stores_what_python_stores(nvcc: str, include: Path, tmp_path: P
         image, back = np.zeros(layout.size, np.uint8), np.zeros_like(memory)
         sizes = ctypes.c_size_t(memory.nbytes), ctypes.c_size_t(layout.size)
         given = ctypes.byref(_Layout.of(layout))
-        assert library.on_device(given, _pointer(memory), sizes[0], _pointer(image), sizes[1], _pointer(back)) == _OK
+        assert library.on_device(given, pointer(memory), sizes[0], pointer(image), sizes[1], pointer(back)) == _OK
         np.testing.assert_array_equal(image, layout.store_xk(matrix), str(layout))
         np.testing.assert_array_equal(back, memory)

@@ -25,8 +25,8 @@ import click
 import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
+from commands import invoke
 from layout_functions import questions
 from ptxmma import cli, paths
 from ptxmma.catalog.instructions import Catalog
@@ -44,7 +44,7 @@ _COMMAND = shutil.which("ptxmma", path=str(Path(sys.executable).parent)) or "ptx
 
 
 def _show(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ["show", "--all", *arguments])
+    result = invoke("show", "--all", *arguments)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -105,15 +105,15 @@ def test_everything_about_an_instruction() -> None:
 )
 def test_an_instruction_in_short(words: str, lines: int) -> None:
     """At most 30 lines; the rest is asked for."""
-    short = CliRunner().invoke(main, ["show", words])
+    short = invoke("show", words)
     assert short.exit_code == 0
     assert len(short.stdout.splitlines()) <= lines
     _, _, _, accepted, *blocks = [line for line in short.stdout.splitlines() if line and line[0] != " "]
     assert accepted.startswith("accepted by sm_")
     assert blocks == ["syntax", "computes", *["product"] * words.startswith("umma"), "operands", "C++", "more"]
     (every,) = re.findall("^  ptxmma (show .* --all)$", short.stdout, re.M)
-    assert "\nevidence\n" in CliRunner().invoke(main, every.split()).stdout
-    proof = CliRunner().invoke(main, ["show", words, "--evidence"]).stdout
+    assert "\nevidence\n" in invoke(*every.split()).stdout
+    proof = invoke("show", words, "--evidence").stdout
     assert [line for line in proof.splitlines() if line and line[0] != " "][3] == "evidence"
 
 
@@ -192,7 +192,7 @@ def test_formulas_are_the_layouts(catalog: Catalog) -> None:
 
 
 def test_an_unknown_instruction() -> None:
-    result = CliRunner().invoke(main, ["show", "mma.aligned.m16n8k16.row.col.f32.f16.f16.f32"])
+    result = invoke("show", "mma.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     assert result.exit_code == 2
     assert "it lacks '.sync'; closest:\n  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n" in result.output
 
@@ -210,16 +210,16 @@ def test_every_function_and_type_of_the_headers_names_its_instruction(catalog: C
 
 
 def test_a_name_of_several_instructions_and_one_of_none() -> None:
-    several = CliRunner().invoke(main, ["show", "mma<shape<16, 8, 32>, f32>"])
+    several = invoke("show", "mma<shape<16, 8, 32>, f32>")
     assert several.exit_code == 2
     assert "5 instructions are meant; say which: they differ in atype (e4m3, e5m2, e3m2, e2m3, e2m1)\n  mma.sync" in several.output
     # PTX and CuTe have these.
     for text in ("discard.global.L2 [addr], 128;", "applypriority", "SM61_DP4A"):
-        none = CliRunner().invoke(main, ["show", text])
+        none = invoke("show", text)
         assert none.exit_code == 2
         assert re.search(r"is not covered; covered are (\w+, )*ldmatrix, (\w+, )*mma, (\w+, )*stmatrix, ", none.output)
         assert "no matrix instruction" not in none.output
-    assert CliRunner().invoke(main, ["layout", "SM80_16x8x16_F32F16F16F32_TN", "--operand", "A", "--lane", "5"]).exit_code == 0
+    assert invoke("layout", "SM80_16x8x16_F32F16F16F32_TN", "--operand", "A", "--lane", "5").exit_code == 0
 
 
 @pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "wgmma.sp", "wmma", "ldmatrix", "fence.proxy"])
@@ -238,7 +238,7 @@ def test_a_family_in_short(family: str, catalog: Catalog) -> None:
 
 
 def test_an_empty_instruction() -> None:
-    result = CliRunner().invoke(main, ["show", ""])
+    result = invoke("show", "")
     assert result.exit_code == 2
     assert "Error: INSTRUCTION is empty; `ptxmma list` has all instructions" in result.output
 
@@ -250,14 +250,14 @@ def test_another_database(root: Path, toy_database: Path, tmp_path: Path) -> Non
     assert _block(toy, "syntax") == ["  toy.sync.aligned.m16n8k16.f32.f16.f16.f32.happy d, a, b, c, knob"]
     assert "  row = " in "\n".join(_block(toy, "formulas"))
     (tmp_path / "other.json").write_text("{}")
-    result = CliRunner().invoke(main, ["show", _SPARSE, "--database", str(tmp_path / "other.json")])
+    result = invoke("show", _SPARSE, "--database", tmp_path / "other.json")
     assert result.exit_code == 2
     assert "not a database" in result.output
 
 
 def test_every_verb_has_an_example() -> None:
     for verb in VERBS:
-        assert re.search(rf"Examples?:\n +ptxmma {verb} ", CliRunner().invoke(main, [verb, "--help"]).output), verb
+        assert re.search(rf"Examples?:\n +ptxmma {verb} ", invoke(verb, "--help").output), verb
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------------
@@ -306,13 +306,13 @@ _LIST = ["list", "--target", "sm_89", "--type", "e4m3", "--sparse"]
 
 def test_a_wide_terminal_gets_a_line_for_each_row() -> None:
     text = _terminal(_LIST, 200)
-    assert text.splitlines()[1:] == CliRunner().invoke(main, _LIST).output.splitlines()[1:]
+    assert text.splitlines()[1:] == invoke(*_LIST).output.splitlines()[1:]
 
 
 def test_a_narrow_terminal_gets_all_of_it_folded() -> None:
     """Lines break between words and fit, and every word occurs as often as in a wide table."""
     question = ["descriptor", "decode", "0x4000004000010040", "--type", "bf16", "--major", "k"]
-    wide = CliRunner().invoke(main, question).output
+    wide = invoke(*question).output
     for columns in (70, 80, 100):
         text = _ESCAPE.sub("", _terminal(question, columns))
         assert all(len(line) <= columns for line in text.splitlines())
@@ -322,7 +322,7 @@ def test_a_narrow_terminal_gets_all_of_it_folded() -> None:
 @pytest.mark.parametrize("columns", [20, 40, 60])
 def test_a_terminal_too_narrow_for_a_table_gets_paragraphs(columns: int) -> None:
     lines = _ESCAPE.sub("", _terminal(_LIST, columns)).splitlines()
-    rows = json.loads(CliRunner().invoke(main, [*_LIST, "--json"]).output)
+    rows = json.loads(invoke(*_LIST, "--json").output)
     assert [line for line in lines if not line.startswith(" ")] == [row["instruction"] for row in rows], "spellings stay whole"
     assert all(len(line) <= columns for line in lines if line.startswith(" "))
     joined = " ".join(line.strip() for line in lines if line.startswith(" "))
@@ -341,7 +341,7 @@ def test_slow_commands_say_what_they_do_on_a_terminal_only(tmp_path: Path) -> No
     assert _terminal([*generate, "--check"], 200).splitlines() == [f"reading {spec} ...", "making the outputs ..."]
     assert _terminal(validate, 200).splitlines()[0] == f"reading {spec} ..."
     for arguments in (generate, validate):
-        assert "..." not in CliRunner().invoke(main, arguments).stderr
+        assert "..." not in invoke(*arguments).stderr
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -352,29 +352,29 @@ def test_a_console_need_not_have_every_character(verb: str) -> None:
 
 
 def test_messages_of_click_have_an_example() -> None:
-    result = CliRunner().invoke(main, ["show"])
+    result = invoke("show")
     assert result.stderr.endswith(
         "Missing argument 'INSTRUCTION'.\nExample: ptxmma show mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
     )
-    assert "Example: ptxmma list" in CliRunner().invoke(main, ["list", "--typ", "f16"]).stderr
+    assert "Example: ptxmma list" in invoke("list", "--typ", "f16").stderr
 
 
 def test_show_says_whether_a_target_accepts_it() -> None:
     spelling = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-    assert "on sm_90a\n  accepted from PTX ISA 8.0 on\n" in CliRunner().invoke(main, ["show", spelling, "--target", "H100"]).stdout
-    refused = CliRunner().invoke(main, ["show", spelling, "--target", "sm_75"]).stdout
+    assert "on sm_90a\n  accepted from PTX ISA 8.0 on\n" in invoke("show", spelling, "--target", "H100").stdout
+    refused = invoke("show", spelling, "--target", "sm_75").stdout
     assert "on sm_75\n  sm_75 does not support it; supported: sm_80 from PTX ISA 7.0" in refused
-    said = json.loads(CliRunner().invoke(main, ["show", spelling, "--target", "H100", "--json"]).stdout)
+    said = json.loads(invoke("show", spelling, "--target", "H100", "--json").stdout)
     assert said["on_target"] == {"target": "sm_90a", "ptx": "8.0", "text": "accepted from PTX ISA 8.0 on"}
-    counted = json.loads(CliRunner().invoke(main, ["show", "wgmma", "--target", "sm_120", "--json"]).stdout)
+    counted = json.loads(invoke("show", "wgmma", "--target", "sm_120", "--json").stdout)
     assert counted["on_target"] == {"target": "sm_120", "accepted": 0}
-    family = CliRunner().invoke(main, ["show", "wgmma", "--target", "sm_120"]).stdout
+    family = invoke("show", "wgmma", "--target", "sm_120").stdout
     assert re.search(r"on sm_120\n  0 of \d{3} instructions accepted\n", family)
 
 
 @pytest.mark.parametrize("family", ["mma", "mma.sp", "wgmma", "tcgen05.mma", "cp.async.bulk.tensor"])
 def test_a_family_is_shown_in_short(family: str) -> None:
-    shown, whole, errata = (CliRunner().invoke(main, ["show", family, *more]).stdout for more in ([], ["--all"], ["--evidence"]))
+    shown, whole, errata = (invoke("show", family, *more).stdout for more in ([], ["--all"], ["--evidence"]))
     assert len(shown.splitlines()) <= 36
     assert f"ptxmma show {family} --all" in shown
     assert "errata" not in shown
@@ -399,7 +399,7 @@ def test_a_pipe_gets_neither_colour_nor_folding(arguments: list[str]) -> None:
     environment = os.environ | {"COLUMNS": "40", "FORCE_COLOR": "", "TERM": "xterm-256color"}
     text = subprocess.run([_COMMAND, *arguments], check=True, capture_output=True, text=True, env=environment).stdout
     assert "\x1b" not in text
-    assert text == CliRunner().invoke(main, arguments).output
+    assert text == invoke(*arguments).output
     assert max(map(len, text.splitlines())) > 100
 
 
@@ -460,7 +460,7 @@ def test_what_needs_an_extra_says_so(question: list[str], monkeypatch: pytest.Mo
     for name in [name for name in sys.modules if name.partition(".")[0] == "yaml" or name.startswith("ptxmma.generator")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    result = CliRunner().invoke(main, question)
+    result = invoke(*question)
     assert (result.exit_code, result.output) == (
         2,
         "Error: this needs yaml, which is not installed: install ptxmma with its extra generate\n",
@@ -605,31 +605,31 @@ def test_every_command_refuses_an_option_that_is_given_twice() -> None:
     ],
 )
 def test_an_option_that_is_given_twice(arguments: list[str], option: str) -> None:
-    result = CliRunner().invoke(main, arguments)
+    result = invoke(*arguments)
     assert (result.exit_code, f"{option} is given twice; give it once" in result.output) == (2, True), result.output
 
 
 def test_two_options_for_one_value() -> None:
     for arguments in (["list", "--format", "csv", "--json"], ["check", "--json", "--format", "json", "-"]):
-        result = CliRunner().invoke(main, arguments, input="")
+        result = invoke(*arguments, input="")
         assert result.exit_code == 2
         assert "--json" in result.output
         assert "say the same thing; give one of them" in result.output
 
 
 def test_a_spelling_without_its_opcode() -> None:
-    known = CliRunner().invoke(main, ["show", ".32x32b.x32"])
+    known = invoke("show", ".32x32b.x32")
     assert known.exit_code == 2
     assert re.search(r"it begins with a dot; the opcode comes first: (\w+, )*fence, (\w+, )*ldmatrix,", known.output)
     assert "closest:\n  tcgen05.ld.sync.aligned.32x32b.x32.b32\n" in known.output
-    shared = CliRunner().invoke(main, ["show", ".sync.aligned.m16n8k16.f32"])  # wgmma.fence.sync.aligned needs fewer changes
+    shared = invoke("show", ".sync.aligned.m16n8k16.f32")  # wgmma.fence.sync.aligned needs fewer changes
     assert "closest:\n  mma.sync.aligned.m16n8k16.row.col.f32." in shared.output
-    unknown = CliRunner().invoke(main, ["show", ".kind::bogus"])
+    unknown = invoke("show", ".kind::bogus")
     assert (unknown.exit_code, "closest" in unknown.output) == (2, False)
 
 
 def test_some_options_may_be_repeated() -> None:
-    result = CliRunner().invoke(main, ["check", "--ignore", "stride", "--ignore", "metadata", "-"], input="")
+    result = invoke("check", "--ignore", "stride", "--ignore", "metadata", "-", input="")
     assert "twice" not in result.output
 
 
@@ -667,5 +667,5 @@ def test_completion_shows_few_words(catalog: Catalog) -> None:
 
 
 def test_an_instruction_without_operands_in_short() -> None:
-    short = CliRunner().invoke(main, ["show", "griddepcontrol.wait"])
+    short = invoke("show", "griddepcontrol.wait")
     assert (short.exit_code, "  ptxmma::griddepcontrol_wait();\n" in short.stdout) == (0, True)

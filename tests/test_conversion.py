@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import invoke
 from ptxmma.catalog.conversion import Arrange, Conversion, Side
 from ptxmma.catalog.conversion.exchanges import expression
 from ptxmma.catalog.instructions import Catalog, catalog
 from ptxmma.catalog.operands.tensor_fragment import TensorFragment
-from ptxmma.cli import main
 from ptxmma.model import COPY
 
 Fragment = ptxmma.Operand | TensorFragment
@@ -393,7 +392,7 @@ _FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
 
 
 def _layout(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["layout", *arguments])
+    result = invoke("layout", *arguments)
     return result.exit_code, result.output
 
 

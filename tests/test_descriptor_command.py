@@ -8,12 +8,11 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
 import commands
+from commands import invoke
 from ptxmma.catalog.descriptors.shared_formats import read_by
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli import main
 from ptxmma.matrices.descriptors import Descriptor, suspicions
 from ptxmma.matrices.shared.canonical import Geometry
 from ptxmma.matrices.shared.readable_types import readable
@@ -160,7 +159,7 @@ def test_padded_images_may_be_mn_major(element: str) -> None:
 
 
 def test_encode_says_what_is_suspicious_and_encodes_all_the_same() -> None:
-    result = CliRunner().invoke(main, ["descriptor", "encode", "--swizzle", "128", "--lbo", "16", "--sbo", "1040"])
+    result = invoke("descriptor", "encode", "--swizzle", "128", "--lbo", "16", "--sbo", "1040")
     assert result.exit_code == 1
     assert result.stdout == f"{made(sbo=1040):#018x}\n"
     assert result.stderr.startswith("suspicious: stride_byte_offset: SBO = 1040 is not a multiple of 1024")

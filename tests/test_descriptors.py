@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import invoke
 from header_programs import EXTERNAL, WARNINGS, library, run, write_headers
 from ptxmma.catalog.descriptors.chosen_product import product_of
 from ptxmma.catalog.instructions import catalog
-from ptxmma.cli import main
 from ptxmma.matrices.descriptors import Codec, codec, instruction_descriptor, zero_columns
 from ptxmma.model import DescriptorField, DescriptorFormat
 
@@ -336,7 +335,7 @@ static_assert(!ptxmma_tcgen05_zero_column_mask_zeroes(0x3028000000000, 128, 16, 
 
 
 def _run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["descriptor", *arguments])
+    result = invoke("descriptor", *arguments)
     return result.exit_code, result.output
 
 

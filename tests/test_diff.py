@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from commands import invoke
 from ptxmma import paths
 from ptxmma.catalog import comparison
 from ptxmma.catalog.comparison import Change
 from ptxmma.catalog.comparison.fact_changes import same_formula
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli import main
 from ptxmma.generator import pipeline
 from ptxmma.model import Database, Granularity, Layout
 from ptxmma.model.bitmap import BitMap
@@ -182,7 +182,7 @@ def _edited(folder: Path, edit: Edit) -> Path:
 
 
 def _diff(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["diff", *arguments])
+    return invoke("diff", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +284,7 @@ def test_formulas_with_one_meaning() -> None:
 
 def test_databases(toy_database: Path, tmp_path: Path) -> None:
     edited = _edited(tmp_path / "spec", _EDITS["elements moved"])
-    assert CliRunner().invoke(main, ["generate", "--spec", str(edited), "--out", str(tmp_path), "--only", "database"]).exit_code == 0
+    assert invoke("generate", "--spec", edited, "--out", tmp_path, "--only", "database").exit_code == 0
     other = tmp_path / "generated" / "database" / "ptxmma.json"
     assert _diff(str(toy_database), str(toy_database)).output == "both mean the same\n"
     result = _diff(str(toy_database), str(other), "--json")
@@ -304,7 +304,7 @@ def _git(folder: Path, *arguments: str) -> None:
 
 def _commit(top: Path, spec: Path) -> None:
     """A commit with the database that a spec makes."""
-    assert CliRunner().invoke(main, ["generate", "--spec", str(spec), "--out", str(top), "--only", "database"]).exit_code == 0
+    assert invoke("generate", "--spec", spec, "--out", top, "--only", "database").exit_code == 0
     _git(top, "add", ".")
     _git(top, "commit", "--quiet", "--message", spec.name)
 

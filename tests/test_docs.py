@@ -17,11 +17,11 @@ from xml.etree import ElementTree as ET
 import docutils.nodes
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import invoke
 from cuda_calls import Nvcc
 from ptxmma.catalog import layouts
 from ptxmma.catalog.citations import cited, elsewhere
@@ -29,7 +29,6 @@ from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.names import links
 from ptxmma.catalog.operands import Operand
 from ptxmma.catalog.products import legal_products, resolution
-from ptxmma.cli import main
 from ptxmma.generator import short_forms
 from ptxmma.generator.emit import docs
 from ptxmma.generator.emit.docs import form_groups, form_page, mathematics, rest
@@ -166,7 +165,7 @@ def test_every_layout_has_a_picture_and_a_formula(catalog: Catalog, shown: dict[
 def test_the_command_draws_the_picture_of_the_page(
     shown: dict[str, str], outputs: dict[str, str], spelling: str, operand: str, name: str
 ) -> None:
-    done = CliRunner().invoke(main, ["layout", spelling, "--operand", operand, "--format", "svg"])
+    done = invoke("layout", spelling, "--operand", operand, "--format", "svg")
     opening, _, rest = done.output.partition("\n")
     assert outputs[shown[name]].startswith(opening)
     assert outputs[shown[name]].endswith(rest)

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
+from commands import invoke
 from header_programs import run, write_headers
 from ptxmma import paths
 from ptxmma.catalog.descriptors.lookup import codec_of, of_product
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli import main
 from ptxmma.generator import pipeline
 
 Data = dict[str, Any]
@@ -79,7 +78,7 @@ def _written(folder: Path, last: int, formats: Data | None) -> Path:
 
 
 def _problems(overlay: Path) -> list[str]:
-    result = CliRunner().invoke(main, ["validate", "--overlay", str(overlay)])
+    result = invoke("validate", "--overlay", overlay)
     assert result.exit_code in (0, 1), (result.output, result.exception)
     return result.stderr.splitlines()[:-1] if result.exit_code else []
 

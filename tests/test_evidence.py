@@ -10,15 +10,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import invoke
 from ptxmma import paths
 from ptxmma.catalog import digest, evidence
 from ptxmma.catalog.evidence import witnesses
 from ptxmma.catalog.evidence.witnesses import Answer, Assembled, Compared, Executed, Laid, Run, Sighting, Tool, Witness
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli import main
 from ptxmma.generator import pipeline, proven
 from ptxmma.generator.emit.docs import evidence_pages
 from ptxmma.model.bitmap import BitMap
@@ -208,7 +207,7 @@ def test_what_is_missing_or_broken_is_listed_and_no_error(toy: Path, tmp_path: P
     (folder / "corpus.jsonl").write_text('{"record": "run"}\n', encoding="utf-8")
     targets = toy / "targets.yaml"
     targets.write_text(targets.read_text(encoding="utf-8") + '  - {name: "sm_99", ptx: "7.8", includes: ["sm_90"], source: "1"}\n')
-    result = CliRunner().invoke(main, ["validate", "--spec", str(toy)])
+    result = invoke("validate", "--spec", toy)
     assert result.exit_code == 0, result.output
     said = result.stderr.splitlines()
     assert f"{folder / 'mutation.jsonl'}: the file is missing; this witness has not been run" in said
@@ -217,7 +216,7 @@ def test_what_is_missing_or_broken_is_listed_and_no_error(toy: Path, tmp_path: P
     assert f"{folder / 'assembler.jsonl'}: these targets are unproven: sm_99" in said
     assert any("peers.jsonl: 1 instructions have changed since: toy." in line for line in said)
     (folder / "assembler.jsonl").write_text("<<<<<<< HEAD\n", encoding="utf-8")
-    assert CliRunner().invoke(main, ["generate", "--spec", str(toy), "--out", str(tmp_path / "out")]).exit_code == 0
+    assert invoke("generate", "--spec", toy, "--out", tmp_path / "out").exit_code == 0
     assert pipeline.read(toy).find(_TOY).evidence.assembled == {}
 
 
@@ -283,15 +282,15 @@ def test_show_lists_the_evidence_of_an_instruction() -> None:
 def test_show_lists_the_evidence_of_layouts_in_tensor_memory() -> None:
     lines = {line.layout: line for line in Witness(paths.SPEC / "evidence" / "tensor_memory.jsonl").of(Laid)}
     types = ["--atype", "bf16", "--btype", "bf16", "--dtype", "f32"]
-    shown = CliRunner().invoke(main, ["show", "--evidence", _TENSOR, "--m", "64", "--n", "64", *types])
+    shown = invoke("show", "--evidence", _TENSOR, "--m", "64", "--n", "64", *types)
     assert shown.exit_code == 0, shown.output
     for operand, layout in (("d-tmem", "layout_f"), ("a-tmem", "a_half")):
         agreeing = ", ".join(f"{len(definitions)} definitions of {peer}" for peer, definitions in lines[layout].agree.items())
         assert f"{operand} in tensor memory ({layout}): the same layout in {agreeing}\n" in shown.output
     (other,) = lines["a_half"].differ
     assert f"a-tmem in tensor memory (a_half): another layout in {other}\n" in shown.output
-    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", "--evidence", _TENSOR]).output  # nothing is known to lie anywhere
-    assert "in tensor memory (" not in CliRunner().invoke(main, ["show", "--evidence", _MMA]).output
+    assert "in tensor memory (" not in invoke("show", "--evidence", _TENSOR).output  # nothing is known to lie anywhere
+    assert "in tensor memory (" not in invoke("show", "--evidence", _MMA).output
 
 
 def test_instructions_that_no_assembler_was_asked_about_are_shown_as_unproven(catalog: Catalog) -> None:

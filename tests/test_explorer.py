@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
+from commands import invoke
 from ptxmma import paths
 from ptxmma.catalog.conversion import convert
 from ptxmma.catalog.conversion.exchanges import TEXTS
 from ptxmma.catalog.instructions import Catalog, Instruction
 from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.names.links import explorer
-from ptxmma.cli import main
 from ptxmma.cli.layout_tables import cell_text
 from ptxmma.generator.emit import javascript
 from ptxmma.generator.emit.docs import tensor_page
@@ -815,7 +814,7 @@ def test_everything_can_be_copied(catalog: Catalog, page: Any) -> None:
     page.get_by_role("tab", name="Copy as").click()
     page.get_by_label("Copy as", exact=True)
     operand = catalog.find(_MMA).operand("a")
-    csv = CliRunner().invoke(main, ["layout", _MMA, "--operand", "a", "--format", "csv"]).output
+    csv = invoke("layout", _MMA, "--operand", "a", "--format", "csv").output
     expected = {
         "PTX": f"{_MMA} {{%d0, %d1, %d2, %d3}}, {{%a0, %a1, %a2, %a3}}, {{%b0, %b1}}, {{%c0, %c1, %c2, %c3}};",
         "Inline asm": f'asm volatile("{_MMA} {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%10, %11, %12, %13}};"',
@@ -1056,7 +1055,7 @@ def test_everything_has_a_name(page: Any) -> None:
 
 
 def test_the_command_names_the_page(monkeypatch: pytest.MonkeyPatch, page: Any) -> None:
-    result = CliRunner().invoke(main, ["explore", "--print", _SPARSE])
+    result = invoke("explore", "--print", _SPARSE)
     assert (result.exit_code, result.output) == (0, f"{paths.EXPLORER.as_uri()}#i={_SPARSE}\n")
     _go(page, explorer(i=_SPARSE, at="a:9,3"))
     assert (_state(page, "i"), _state(page, "at")) == (_SPARSE, "a:9,3")
@@ -1067,9 +1066,9 @@ def test_the_command_names_the_page(monkeypatch: pytest.MonkeyPatch, page: Any) 
         return True
 
     monkeypatch.setattr("webbrowser.open", started)
-    assert CliRunner().invoke(main, ["explore"]).exit_code == 0
+    assert invoke("explore").exit_code == 0
     assert opened == [paths.EXPLORER.as_uri()]
     monkeypatch.setattr("webbrowser.open", lambda _: False)
-    failed = CliRunner().invoke(main, ["explore"])
+    failed = invoke("explore")
     assert failed.exit_code == 2
     assert "no browser could be started; open file://" in failed.output

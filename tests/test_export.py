@@ -13,17 +13,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from commands import invoke
 from ptxmma import paths
 from ptxmma.catalog.summaries import exports
-from ptxmma.cli import main
 
 _TABLE = "swizzles"
 
 
 def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["export", *arguments])
+    return invoke("export", *arguments)
 
 
 def _export(*arguments: str) -> Result:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from commands import invoke
 from layout_functions import questions
 from ptxmma import sparse
 from ptxmma.catalog import layouts
@@ -486,9 +487,6 @@ def test_a_call_names_the_include_the_function_and_its_arguments(ask: Ask) -> No
 
 
 def test_csv_is_that_of_the_command(ask: Ask) -> None:
-    from click.testing import CliRunner
-
-    from ptxmma.cli import main
 
     load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     cases: list[tuple[str, str, dict[str, int]]] = [(_MMA, "a", {}), (_MMA, "d", {}), (_SPARSE, "metadata", {"selector": 1})]
@@ -496,7 +494,7 @@ def test_csv_is_that_of_the_command(ask: Ask) -> None:
     answers = ask([{"ask": "csv", "spelling": spelling, "operand": operand, "chosen": chosen} for spelling, operand, chosen in cases])
     for (spelling, operand, chosen), answer in zip(cases, answers, strict=True):
         options = [part for axis, number in chosen.items() for part in (f"--{axis}", str(number))]
-        result = CliRunner().invoke(main, ["layout", spelling, "--operand", operand, "--format", "csv", *options])
+        result = invoke("layout", spelling, "--operand", operand, "--format", "csv", *options)
         assert (result.exit_code, answer) == (0, result.output), (spelling, operand)
 
 

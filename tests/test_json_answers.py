@@ -11,8 +11,8 @@ from typing import Any
 import click
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
+from commands import invoke
 from json_answers import suits, validator
 from ptxmma.cli import VERBS, answers, main
 
@@ -75,7 +75,7 @@ def _commands(command: click.Command, words: str = "") -> Iterator[tuple[str, cl
 
 
 def _answers(verb: str, asked: str) -> Any:
-    result = CliRunner().invoke(main, [*verb.split(), *shlex.split(asked), "--json"], input=_WRONG if verb == "check" else "")
+    result = invoke(*verb.split(), *shlex.split(asked), "--json", input=_WRONG if verb == "check" else "")
     assert result.stdout, result.output
     return json.loads(result.stdout)
 
@@ -84,7 +84,7 @@ def test_every_verb_with_json_prints_its_schema() -> None:
     with_json = {words: command for words, command in _commands(main) if any("--json" in parameter.opts for parameter in command.params)}
     assert with_json.keys() == answers.ANSWERS.keys() == _ASKED.keys()
     for verb in with_json:
-        result = CliRunner().invoke(main, [*verb.split(), "--json-schema"])
+        result = invoke(*verb.split(), "--json-schema")
         assert (result.exit_code, json.loads(result.stdout)) == (0, answers.schema(verb))
 
 

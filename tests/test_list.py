@@ -11,19 +11,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from commands import invoke
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.user_names import target_named
 from ptxmma.catalog.lookup import instructions
 from ptxmma.catalog.products import resolution
 from ptxmma.catalog.summaries import listing
-from ptxmma.cli import main
 from ptxmma.generator import pipeline
 
 
 def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["list", *arguments])
+    return invoke("list", *arguments)
 
 
 def _list(*arguments: str) -> list[dict[str, str]]:
@@ -169,7 +169,7 @@ def test_an_unknown_name_lists_the_closest(option: str, wrong: str, close: str) 
 
 def test_names_of_another_kind_say_their_command() -> None:
     assert "st.bulk is an instruction of the family st.async" in _invoke("--family", "st.bulk").output
-    shown = CliRunner().invoke(main, ["show", "B200"])
+    shown = invoke("show", "B200")
     assert (shown.exit_code, "B200 is a target: `ptxmma targets B200` shows it" in shown.output) == (2, True)
 
 
@@ -249,7 +249,7 @@ def test_every_gpu_has_its_target(catalog: Catalog) -> None:
 )
 def test_names_of_several_gpus_or_of_none(name: str, said: str) -> None:
     for verb in (["list"], ["check"]):
-        result = CliRunner().invoke(main, [*verb, "--target", name])
+        result = invoke(*verb, "--target", name)
         assert (result.exit_code, said in result.output) == (2, True), result.output
 
 

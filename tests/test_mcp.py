@@ -7,14 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from ptxmma.cli import VERBS, main
+from commands import invoke
+from ptxmma.cli import VERBS
 from ptxmma.cli import mcp as served
 from test_questions import QUESTIONS
 
@@ -65,11 +64,11 @@ def test_tools_answer_as_the_command_does(tmp_path: Path) -> None:
     assert schemas["show"]["properties"]["instruction"] == {"type": "string"}
     assert not any(refused for refused, _ in answers)
     texts = [text for _, text in answers]
-    shown = CliRunner().invoke(main, ["show", "m16n8k8 tf32"])
+    shown = invoke("show", "m16n8k8 tf32")
     assert texts[0] == shown.stderr + shown.stdout
     assert '"lane": 5' in texts[1]
     converted = ["layout", "m16n8k16 f16", "--operand", "d", "--as", "m16n8k16 f16", "--as-operand", "a"]
-    assert texts[2] == CliRunner().invoke(main, converted).output
+    assert texts[2] == invoke(*converted).output
     assert texts[3].endswith(f"\n{QUESTIONS['instructions']['nvfp4 rtx5090']}\n")
     assert all("register-count" in text for text in texts[-2:])
     assert f"{tmp_path / 'kernel.ptx'}:1:74: error: a must be" in texts[-1]
@@ -175,20 +174,15 @@ def test_broken_messages_leave_the_server_running(tmp_path: Path) -> None:
     assert "A wgmma.fence is missing" in answers[3]["result"]["content"][0]["text"]
 
 
-def _commands(text: str) -> list[str]:
-    return [line.strip() for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.strip().splitlines()]
-
-
 def test_every_step_of_the_skill_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run: Callable[..., Any] = CliRunner().invoke
-    printed = run(main, ["skill"]).output
+    printed = invoke("skill").output
     assert len(printed.splitlines()) <= 150
     (tmp_path / "kernel.ptx").write_text("", encoding="utf-8")
-    commands = _commands(printed)
+    commands = [line.strip() for block in re.findall(r"```console\n(.*?)```", printed, re.S) for line in block.strip().splitlines()]
     assert len(commands) > 10
     for command in commands:
         program, *arguments = shlex.split(command)
-        assert (program, run(main, arguments).exit_code) == ("ptxmma", 0), command
-    assert run(main, ["skill", "--install", "skills"]).output.split() == [str(Path("skills/ptxmma/SKILL.md"))]
+        assert (program, invoke(*arguments).exit_code) == ("ptxmma", 0), command
+    assert invoke("skill", "--install", "skills").output.split() == [str(Path("skills/ptxmma/SKILL.md"))]
     assert (tmp_path / "skills/ptxmma/SKILL.md").read_text(encoding="utf-8") == printed

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from commands import invoke
 from ptxmma.catalog.instructions import Catalog
-from ptxmma.cli import main
 from ptxmma.generator.write import locked
 from shown_sessions import is_shown, printed, sessions
 
@@ -57,7 +57,7 @@ def _module(folder: Path, name: str, text: str) -> None:
 
 
 def _generate(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["generate", "--spec", str(_TOY), *map(str, arguments)])
+    return invoke("generate", "--spec", _TOY, *arguments)
 
 
 def _tree(folder: Path) -> dict[str, bytes]:

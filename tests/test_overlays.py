@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from commands import invoke
 from ptxmma import paths
-from ptxmma.cli import main
 
 _TOY = Path(__file__).parent / "toy"
 _ODD = Path(__file__).parent / "odd"
@@ -32,7 +31,7 @@ def overlay(tmp_path: Path) -> Path:
 
 
 def _problems(overlay: Path) -> list[str]:
-    result = CliRunner().invoke(main, ["validate", "--overlay", str(overlay)])
+    result = invoke("validate", "--overlay", overlay)
     assert result.exit_code in (0, 1), (result.output, result.exception)
     return result.stderr.splitlines()[:-1] if result.exit_code else []
 
@@ -61,12 +60,12 @@ def test_an_added_target_and_version_go_through_every_output_with_the_families(o
         text.replace('ptx: "7.8", targets: ["sm_90"]', 'ptx: "9.9", targets: ["sm_130"]'), encoding="utf-8"
     )
     out = tmp_path / "out"
-    done = CliRunner().invoke(main, ["generate", "--overlay", str(overlay), "--out", str(out)])
+    done = invoke("generate", "--overlay", overlay, "--out", out)
     assert done.exit_code == 0, done.output
     made = {path.name for path in (out / "generated/include/ptxmma").iterdir()}
     assert {"toy.cuh", "toy_pack.h", "rack_memory.h", "rack.cuh", "mma", "tcgen05_products.h"} <= made
     assert '"sm_130"' in (out / "generated/include/ptxmma/targets.def").read_text(encoding="utf-8")
-    unproven = CliRunner().invoke(main, ["validate", "--overlay", str(overlay)]).output
+    unproven = invoke("validate", "--overlay", overlay).output
     assert "these targets are unproven: sm_130" in unproven
     assert "instructions are unproven: " in unproven
 

@@ -337,13 +337,9 @@ def test_scales_are_those_of_the_rows_in_the_registers(product: str, operand: st
     assert np.array_equal(quantised.unpermute_groups(permuted, instruction, operand), given)
 
 
-def _torch(value: Array) -> Any:
-    return pytest.importorskip("torch").from_numpy(value)
-
-
 def test_a_tensor_gives_a_tensor() -> None:
     codes = _codes("u4", (16, 64))
-    words = quantised.permute(_torch(codes), "u4", _MMA.format("f16"))
+    words = quantised.permute(pytest.importorskip("torch").from_numpy(codes), "u4", _MMA.format("f16"))
     assert np.array_equal(words.numpy().view(np.uint32), quantised.permute(codes, "u4", _MMA.format("f16")))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 import ptxmma
+from commands import invoke
 from ptxmma.catalog.instructions import Catalog
 from ptxmma.catalog.instructions.user_names import target_named, types_named
-from ptxmma.cli import VERBS, main
+from ptxmma.cli import VERBS
 
 #: Questions with their answers, of each kind.
 QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
@@ -21,7 +21,7 @@ QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("
 
 def _command(*arguments: str) -> tuple[int, str, str]:
     """The exit code, the answer and the messages of a command."""
-    result = CliRunner().invoke(main, [*arguments])
+    result = invoke(*arguments)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
+from commands import invoke
 from ptxmma import paths
-from ptxmma.cli import main
 from ptxmma.generator import json_schema, short_forms
 from ptxmma.generator.build import build
 from ptxmma.generator.documents import KINDS
@@ -159,9 +158,9 @@ def _slips(data: Any) -> Iterator[Any]:
 def test_schemas_are_written_elsewhere_only_when_asked_for(tmp_path: Path) -> None:
     """They describe this generator and do not belong in another spec."""
     arguments = ["generate", "--spec", str(_TOY), "--out", str(tmp_path)]
-    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert invoke(*arguments).exit_code == 0
     assert not (tmp_path / "spec").exists()
-    assert CliRunner().invoke(main, [*arguments, "--only", "schemas"]).exit_code == 0
+    assert invoke(*arguments, "--only", "schemas").exit_code == 0
     here, there = (
         {path.name: path.read_bytes() for path in folder.glob("*.schema.json") if not path.name.startswith("evidence_")}
         for folder in (paths.SCHEMAS, tmp_path / "spec" / "schema")

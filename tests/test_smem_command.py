@@ -12,13 +12,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import commands
 import ptxmma
-from ptxmma.cli import main
+from commands import invoke
 from ptxmma.matrices.shared.accesses import Access, access_patterns, different
 from ptxmma.matrices.shared.accesses import wavefronts as cost_of
 from ptxmma.matrices.shared.canonical import Geometry
@@ -275,7 +274,7 @@ def test_a_matrix_that_a_thread_block_has_no_room_for_is_refused() -> None:
     assert (capacity("rubin").block, capacity("sm_107f").sm, capacity("H100").block) == (327 << 10, 328 << 10, 227 << 10)
     large = ("smem", "--type", "bf16", "--major", "k", "--swizzle", "128", "--rows", "256", "--cols", "512", "--conflicts")
     assert ask(*large[1:], "--target", "rubin")
-    result = CliRunner().invoke(main, [*large, "--target", "h100"])
+    result = invoke(*large, "--target", "h100")
     assert (result.exit_code, "lies from 0 to 262143; a thread block of h100 has at most 232448 bytes" in result.output) == (2, True)
     with pytest.raises(ValueError, match="no source gives the shared memory of sm_88; known: sm_70, sm_72, sm_75"):
         capacity("sm_88")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import ptxmma
 import ptxmma.check
+from commands import invoke
 from ptxmma.check.rules import RULES
 from ptxmma.cli import main
 
@@ -71,7 +71,7 @@ def test_commands_print_every_member_of_the_page(listed: dict[str, str], tmp_pat
     questions = re.findall(r"^ptxmma (.+)\n((?:   .*\n)+)", listed["Members of JSON"], re.MULTILINE)
     assert len(questions) > 10
     for question, members in questions:
-        answer = json.loads(CliRunner().invoke(main, question.split()).stdout)
+        answer = json.loads(invoke(*question.split()).stdout)
         gone = [name for name in members.split() if name not in (answer[0] if isinstance(answer, list) else answer)]
         assert not gone, _lacks(question, gone)
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import commands
 import ptxmma
+from commands import invoke
 from ptxmma.catalog.operands.tensor_fragment import RegisterPlace, TensorFragment
-from ptxmma.cli import main
 
 _LOAD = "tcgen05.ld.sync.aligned.{}.b32"
 _TYPES: dict[str, Any] = {"dtype": "f32", "atype": "bf16", "btype": "bf16"}
@@ -202,7 +201,7 @@ def test_the_command_says_what_a_register_holds() -> None:
 def test_a_packed_register_holds_two_elements() -> None:
     question = [*_QUESTION[:-1], _LOAD.format("32x32b.x8"), "--lane", "3", "--register", "2", "--warp", "0", "--json"]
     question[question.index("d-tmem")] = "a-tmem"
-    rows = json.loads(CliRunner().invoke(main, question).output)
+    rows = json.loads(invoke(*question).output)
     assert [(row["row"], row["col"], row["bit"]) for row in rows] == [(3, 4, 0), (3, 5, 16)]
 
 
@@ -226,7 +225,7 @@ def test_registers_that_hold_nothing(options: tuple[str, ...], message: str) -> 
 
 
 def test_a_register_needs_its_load() -> None:
-    result = CliRunner().invoke(main, [*_QUESTION[:-2], "--lane", "5", "--register", "8"])
+    result = invoke(*_QUESTION[:-2], "--lane", "5", "--register", "8")
     assert (result.exit_code, "--register needs --through, the load of the register" in result.output) == (2, True)
 
 
@@ -242,9 +241,7 @@ def test_the_command_lists_the_bases() -> None:
 def test_the_command_says_what_is_missing() -> None:
     assert "name an element of d-tmem" in _ask("--row", "37", code=2)
     assert "--col is missing" in _ask("--row", "37", code=2)
-    wrong = CliRunner().invoke(
-        main, ["layout", "movmatrix.sync.aligned.m8n8.trans.b16", "--operand", "a", "--through", _LOAD.format("32x32b.x32")]
-    )
+    wrong = invoke("layout", "movmatrix.sync.aligned.m8n8.trans.b16", "--operand", "a", "--through", _LOAD.format("32x32b.x32"))
     assert (wrong.exit_code, "--through is for an --operand in tensor memory: this instruction has none" in wrong.output) == (2, True)
 
 

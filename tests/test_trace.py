@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import commands
 import ptxmma
+from commands import invoke
 from ptxmma.arrays import elements
 from ptxmma.arrays.elements import Array
 from ptxmma.catalog.instructions import Catalog, Instruction, Missing
-from ptxmma.catalog.operands import Operand
-from ptxmma.cli import main
 from ptxmma.matrices import shared_memory
 from ptxmma.matrices.arrangements import Place
 from ptxmma.matrices.operations import OPERATIONS, operation
@@ -147,7 +145,7 @@ def test_traced_moves_are_what_the_emulator_does() -> None:
         memory = random.integers(0, 256, 1 << 16, np.uint8)
         start = 4096
         given: Any = start if stride else start + random.permutation(32) * 256
-        registers = random.integers(0, 1 << 32, (32, fragment.registers * _words(fragment)), np.uint32)
+        registers = random.integers(0, 1 << 32, (32, fragment.registers * (2 if fragment.constraint == "d" else 1)), np.uint32)
         registers = registers.view({"d": np.uint64}.get(fragment.constraint, np.uint32))
         more = {} if stride is None else {"stride": stride}
         if instruction.operation == "load":
@@ -166,10 +164,6 @@ def test_traced_moves_are_what_the_emulator_does() -> None:
                 signed = instruction.qualifiers.get("from") == "s4" and word >= 8
                 assert value == (word | 0xF0 if signed else word), (instruction.canonical, at)
             assert len(traced.moves) == len(fragment.places(*at.values()))
-
-
-def _words(operand: Operand) -> int:
-    return 2 if operand.constraint == "d" else 1
 
 
 def test_traced_transpositions() -> None:
@@ -343,7 +337,7 @@ _SPARSE_WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16"
 )
 def test_addresses_are_those_of_the_image(spelling: str, swizzle: str, major_a: str, major_b: str) -> None:
     arguments = ["trace", spelling, "--row", "9", "--col", "3", "--swizzle", swizzle, "--a-from", "descriptor", "--json"]
-    result = CliRunner().invoke(main, [*arguments, "--major-a", major_a, "--major-b", major_b])
+    result = invoke(*arguments, "--major-a", major_a, "--major-b", major_b)
     assert result.exit_code == 0, result.output
     instruction = ptxmma.instruction(spelling)
     name = swizzle if swizzle == "none" else f"{swizzle}B"
@@ -365,7 +359,7 @@ def test_addresses_are_those_of_the_image(spelling: str, swizzle: str, major_a: 
 
 def test_a_table_with_addresses() -> None:
     arguments = ["trace", _WGMMA, "--row", "9", "--col", "3", "--swizzle", "none"]
-    lines = CliRunner().invoke(main, arguments).output.splitlines()
+    lines = invoke(*arguments).output.splitlines()
     assert lines[4].split("  ")[-1].strip() == "byte 48"
     assert lines[-1] == (
         "B is read through a descriptor: bytes from the start of an image of 16 x 16 elements, K-major, swizzle none, LBO 256, SBO 128"
@@ -383,16 +377,16 @@ def test_a_table_with_addresses() -> None:
     ],
 )
 def test_no_addresses_without_an_image(arguments: tuple[str, ...], said: str) -> None:
-    result = CliRunner().invoke(main, ["trace", *arguments, "--row", "9", "--col", "3"])
+    result = invoke("trace", *arguments, "--row", "9", "--col", "3")
     assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), result.output
 
 
 def test_elements_come_from_tensors() -> None:
     arguments = ["trace", _WGMMA.replace("n16", "n64"), "--row", "9", "--col", "3", "--swizzle", "128", "--a-from", "descriptor"]
     arguments += ["--tensor-a", "128x256", "--at-a", "64,128", "--tensor-b", "72x256"]
-    lines = CliRunner().invoke(main, arguments).output.splitlines()
+    lines = invoke(*arguments).output.splitlines()
     assert " ".join(lines[4].split()) == "A[9][0] byte 1168 from (64, 137) B[0][3] byte 432 from (0, 3)"
-    terms = json.loads(CliRunner().invoke(main, [*arguments, "--json", "--at-b", "64,-1"]).output)["terms"]
+    terms = json.loads(invoke(*arguments, "--json", "--at-b", "64,-1").output)["terms"]
     assert terms[1]["a"]["in"]["tensor"] == {"at": [65, 137], "byte": 2 * (137 * 128 + 65)}
     assert terms[8]["b"][0]["in"]["tensor"] == {"at": [72, 2], "byte": None}
 
@@ -401,7 +395,7 @@ def test_the_second_block_of_a_pair_has_the_rows_after_the_first() -> None:
     opcode = "tcgen05.mma.cta_group::2.kind::f16"
     types = ["--m", "256", "--n", "64", "--dtype", "f32", "--atype", "bf16", "--btype", "bf16", "--row", "200", "--col", "40"]
     tensors = ["--swizzle", "128", "--tensor-a", "64x512", "--at-a", "0,256", "--tensor-b", "64x64"]
-    result = CliRunner().invoke(main, ["trace", opcode, *types, *tensors])
+    result = invoke("trace", opcode, *types, *tensors)
     assert result.exit_code == 0, result.output
     assert "of CTA 1 from (0, 456)" in result.output
     assert "of CTA 1 from (0, 40)" in result.output
@@ -417,7 +411,7 @@ def test_the_second_block_of_a_pair_has_the_rows_after_the_first() -> None:
     ],
 )
 def test_tensors_that_are_not_copied(arguments: tuple[str, ...], said: str) -> None:
-    result = CliRunner().invoke(main, ["trace", _WGMMA, *arguments, "--row", "9", "--col", "3"])
+    result = invoke("trace", _WGMMA, *arguments, "--row", "9", "--col", "3")
     assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), result.output
 
 
@@ -431,7 +425,7 @@ def test_padded_types_are_traced_mn_major() -> None:
     """16 elements of e2m1 along the rows of A lie in 16 bytes: row 17 is the second of its group, SBO bytes from the first."""
     types = ("--m", "128", "--n", "64", "--dtype", "f32", "--atype", "e2m1", "--btype", "e4m3", "--row", "17", "--col", "0")
     opcode = "tcgen05.mma.cta_group::1.kind::f8f6f4"
-    result = CliRunner().invoke(main, ["trace", opcode, *types, "--swizzle", "none", "--major-a", "mn"])
+    result = invoke("trace", opcode, *types, "--swizzle", "none", "--major-a", "mn")
     assert result.exit_code == 0
     assert "A[17][0] byte 512 [7:4] B[0][0] byte 0" in " ".join(result.output.split())
     assert "MN-major, swizzle none, LBO 128, SBO 512" in result.output
