@@ -120,8 +120,8 @@ def test_an_instruction_in_short(words: str, lines: int) -> None:
 def test_a_bare_name_in_short(catalog: Catalog) -> None:
     """At most 30 lines for each family and opcode."""
     for name in {part for entry in catalog.database.spec.instructions for part in (entry.family, entry.name)}:
-        assert len(CliRunner().invoke(main, ["show", name]).stdout.splitlines()) <= 30, name
-    assert len(CliRunner().invoke(main, ["show", "tcgen05.mma.sp", "nvfp4"]).stdout.splitlines()) <= 30
+        assert len(invoke("show", name).stdout.splitlines()) <= 30, name
+    assert len(invoke("show", "tcgen05.mma.sp", "nvfp4").stdout.splitlines()) <= 30
 
 
 def test_addresses_and_strides_say_what_memory_they_want() -> None:
