@@ -47,6 +47,13 @@ _RING = "mov.u32 %r10, 0; loop: and.b32 %r11, %r10, 1; shl.b32 %r12, %r11, 7; mo
 _SENT_IN_TURN = (_STORE, _FENCE, _OUT.replace("tile", "%r14"), "cp.async.bulk.commit_group; add.u32 %r10, %r10, 1;")
 _OWN_INIT = "@!%p4 mbarrier.init.shared.b64 [%r12], 1;"
 _OWN = f"{_FIRST} setp.gt.u32 %p4, %r9, 3; mov.u32 %r10, tile; shl.b32 %r11, %r9, 3; add.u32 %r12, %r10, %r11; {_OWN_INIT} {_INIT}"
+#: Three stages, of which fewer are copied where a product has fewer steps than that.
+_FILL = (
+    f"first: setp.ge.u32 %p3, %r9, %r8; @%p3 bra none; {_COPY} none: {_COMMIT} "
+    "add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 2; @%p4 bra first;"
+)
+_STEP = f"add.u32 %r11, %r10, 2; setp.ge.u32 %p5, %r11, %r8; @%p5 bra last; {_COPY} last: {_COMMIT} {_READ} add.u32 %r10, %r10, 1;"
+_AGAIN = "setp.lt.u32 %p6, %r10, %r8; @%p6 bra loop;"
 #: A rule whose findings are notes.
 _NOTE = "unfinished-copy"
 #: The rule that each fault breaks, the kernel with the fault, and the same kernel without it.
@@ -341,6 +348,7 @@ def test_a_barrier_of_some_threads(directive: str, barriers: tuple[str, ...], wr
         (_COPY, _COMMIT, _STORE, _READ, _WAIT, "bar.sync 0;"),  # the read may be of what was stored
         (_COPY, _COMMIT, _STORE, _WAIT, _READ, "bar.sync 0;"),
         (_COPY, _COMMIT, _WAIT, "bar.sync 0;", _COPY, _COMMIT, _READ),  # the next stage is copied meanwhile
+        (_COUNT, "mov.u32 %r9, 0;", _FILL, "mov.u32 %r10, 0; loop: cp.async.wait_group 1; bar.sync 0;", _STEP, _AGAIN, _WAIT),
         (_COPY, "cp.async.mbarrier.arrive.shared.b64 [tile];", _READ),
         (_FIRST, f"@!%p3 {_INIT}", f"@!%p3 {_ARRIVE}"),  # the same thread
         (_ARRIVE,),  # another kernel may have initialised it
