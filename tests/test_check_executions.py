@@ -45,6 +45,10 @@ def messages(*lines: str, target: str = "sm_90a", directive: str = "") -> list[s
         ("setp.gt.u32 %p1, %r1, 39;", "24 of the 32 threads of a warp come here, from thread 32 on"),
         (_ELECT, "1 of the 32 threads of a warp come here, from thread 0 on"),
         (f"{_ELECT} setp.eq.u32 %p2, %r2, 1; and.pred %p3, %p1, %p2;", "1 of the 32 threads of a warp come here, from thread 32 on"),
+        (
+            "setp.gt.u32 %p1, %r1, 15; setp.ne.u32 %p2, %r3, 0; or.pred %p4, %p1, %p2; not.pred %p3, %p4;",
+            "16 of the 32 threads of a warp come here, from thread 0 on",
+        ),
         ("setp.eq.u32 %p1, %r2, 1;", ""),
         ("setp.lt.u32 %p1, %r1, %r3;", ""),  # it may hold for all
         ("and.b32 %r5, %r1, 31; setp.ne.u32 %p1, %r5, %r3;", ""),

@@ -94,6 +94,12 @@ def test_the_result_of_a_product_has_n_columns() -> None:
     assert len(bounds(_ALLOC, _READ, "add.s32 %r1, %r0, 64;", _F16.replace("[%r1], %rd0", "[%r0], [%r1+8]"))) == 1  # A
 
 
+def test_the_address_of_scale_factors_may_have_their_id() -> None:
+    product = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r0], %rd0, %rd1, %r9, [%r0+{}], [%r0+40], %p0;"
+    assert bounds(_ALLOC, _READ, product.format(1 << 30 | 32)) == []
+    assert len(bounds(_ALLOC, _READ, product.format(1 << 30 | 64))) == 1
+
+
 _FILL, _USE = (_F16.replace("f16 ", f"f16.collector::a::{what} ") for what in ("fill", "lastuse"))
 _OF_B = "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b{}::{} [%r1], %rd0, %rd1, %r9, %p0;"
 

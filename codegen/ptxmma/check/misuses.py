@@ -132,7 +132,7 @@ class _Walk:
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
         self._later: dict[_Key, int] = {}  # the same, after an instruction at a wrong time
-        self._settled: set[int] = set()  # the places of instructions at which a path comes when nothing can be wrong any more
+        self._late: set[int] = set()  # the places of instructions that add an object when nothing can be wrong any more
 
     def misuses(self) -> list[Misuse]:
         """The instructions at a wrong time.
@@ -237,8 +237,8 @@ class _Walk:
         if moved.state in self._machine.left:
             return moved
         # Nothing can be wrong any more: only the threads count that come to later instructions.
-        if path.state == moved.state:
-            self._settled.add(at.offset)
+        if path.state == moved.state and any(each.adds > 0 for each in self._machine.on(at.opcode)):
+            self._late.add(at.offset)
         return _Path(moved.state, conditions=_decided(moved.conditions), certain=False, fault=moved.fault)
 
     def _counts(self, transition: Transition, path: _Path, at: Happening) -> bool:
@@ -280,10 +280,10 @@ class _Walk:
     def _may_come_right(self, misuse: Misuse) -> bool:
         """Return whether any way from the first instruction that led to a state to the one that is wrong in it leads to another between.
 
-        So it may if a path comes to that first instruction when nothing can be wrong any more.
+        So it may if that first instruction adds an object to earlier ones, of which nothing can be wrong any more on some path.
         """
         since, states, threads_of = misuse.since[:1], misuse.wrong.states, self._threads_of
-        if self._machine.life.shared or not since or since[0].offset in self._settled:
+        if self._machine.life.shared or not since or since[0].offset in self._late:
             return True
         right: dict[tuple[int, int, bool], int] = {}  # masks of the threads that come to it after they have left the state
 

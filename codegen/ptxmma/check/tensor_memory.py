@@ -61,7 +61,7 @@ class _Access(NamedTuple):
     """The part of tensor memory that an operand takes from its address on."""
 
     place: int  # the number of the operand
-    lanes: int
+    lanes: int  # 0 where the upper half of the address may have something else
     columns: int
     source: str
 
@@ -203,7 +203,7 @@ class TensorMemory:
                 if column + access.columns > limit:
                     columns = f"columns {column} to {column + access.columns - 1} are" if access.columns > 1 else f"column {column} is"
                     yield statement, access, f"{columns} not among {what}; use lower ones"
-                elif lane + access.lanes > lanes:
+                elif access.lanes and lane + access.lanes > lanes:
                     outside = f"lanes {lane} to {lane + access.lanes - 1} are not among the {lanes} of tensor memory; use lower ones"
                     yield statement, access, outside
 
@@ -283,9 +283,11 @@ def _accesses(instruction: Instruction, statement: Statement) -> Iterator[_Acces
     for place, operand in enumerate(operands):
         if not statement.operands[place].startswith(b"["):
             continue
+        # CuTe writes the id of scale factors not only into the descriptor, but also into the highest bits of their address.
+        lanes = 0 if operand.kind == "tensor-scales" else 1
         if operand.tensor is not None:
-            yield _Access(place, 1, operand.tensor.columns, operand.source)
+            yield _Access(place, lanes, operand.tensor.columns, operand.source)
         elif operand.kind == "tensor-address" and fragment is not None and fragment.sizes.keys() == {"row", "col"}:
             yield _Access(place, fragment.sizes["row"], fragment.sizes["col"], operand.source)
         else:
-            yield _Access(place, 1, 1, operand.source)
+            yield _Access(place, lanes, 1, operand.source)

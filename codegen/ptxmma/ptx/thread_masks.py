@@ -82,9 +82,11 @@ class ThreadMasks:
         if held is not None:
             return held if holds else held ^ self.everyone
         writes = self._registers.writes(name)
-        if len(writes) == 1 and writes[0][0] in (b"and.pred", b"or.pred"):
-            masks = [self._mask(word if holds else b"!" + word, unknown) for word in named_in(writes[0][2])]
-            return functools.reduce(operator.and_ if (writes[0][0] == b"and.pred") == holds else operator.or_, masks)
+        opcode = writes[0][0] if len(writes) == 1 else b""
+        if opcode in (b"and.pred", b"or.pred", b"not.pred"):
+            plain = holds != (opcode == b"not.pred")
+            masks = [self._mask(word if plain else b"!" + word, unknown) for word in named_in(writes[0][2])]
+            return functools.reduce(operator.and_ if (opcode == b"and.pred") == holds else operator.or_, masks)
         if unknown is not None:
             return unknown
         return ALL_THREADS if self._is_uniform is not None and self._is_uniform(name) else 0
