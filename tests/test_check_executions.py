@@ -235,7 +235,9 @@ def test_the_registers_of_all_warps(less: int, more: int, directive: str, wrong:
 
 
 def test_registers_that_nothing_gives_up() -> None:
-    assert messages(*roles(0, 232)) == ["it waits for registers, and no setmaxnreg.dec of the kernel gives any up"]
+    waits = ["it waits for registers, and no setmaxnreg.dec of the kernel gives any up"]
+    assert messages(*roles(0, 232)) == messages(*roles(0, 232), directive=".maxntid 384\n") == waits
+    assert messages(*roles(0, 256), directive=".maxntid 256\n") == []  # each thread has as many at launch
 
 
 @pytest.mark.parametrize(

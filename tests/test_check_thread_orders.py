@@ -41,6 +41,7 @@ _SENT, _OTHER = (_STORE, _FENCE, _OUT, "cp.async.bulk.commit_group;"), _OUT.repl
 _READ_ALL, _SENT_OTHER = "cp.async.bulk.wait_group.read 0;", (_STORE, _FENCE, _OTHER, "cp.async.bulk.commit_group;")
 _ENTERED = "mov.u32 %r12, tile; mapa.shared::cluster.u32 %r11, %r12, 1;"
 _THERE = "st.shared::cluster.b32 [%r11], %r0;"
+_SIZE = "mov.u32 %r5, %cluster_nctaid.x; mov.u32 %r6, %cluster_nctaid.y; mul.lo.u32 %r7, %r5, %r6; setp.lt.u32 %p4, %r7, 2;"
 _LOADED_AGAIN = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];"
 _READ_FIRST = "cp.async.bulk.wait_group.read 1;"
 _RING = "mov.u32 %r10, 0; loop: and.b32 %r11, %r10, 1; shl.b32 %r12, %r11, 7; mov.u32 %r13, tile; add.u32 %r14, %r13, %r12;"
@@ -267,6 +268,11 @@ KERNELS = {
         (_COUNT, "loop:", *_SENT, _READ_ALL, "st.release.cluster.global.u32 [%rd3], 1;", "@%p2 bra loop;"),
     ),
     "a store to a block that may not have started": ("absent-block", (_ENTERED, _THERE, _MET), (_ENTERED, _MET, _THERE, _MET)),
+    "a store to a block of a cluster of several": (
+        "absent-block",
+        (_SIZE, f"@!%p4 bra on; {_MET} on:", _ENTERED, _THERE, _MET),
+        (_SIZE, f"@%p4 bra on; {_MET} on:", _ENTERED, _THERE, _MET),
+    ),
     "a generic store to a block that may not have started": (
         "absent-block",
         ("mov.u64 %rd2, tile; mapa.u64 %rd3, %rd2, 1;", "st.b32 [%rd3], %r0;", _MET),

@@ -263,7 +263,9 @@ class _Walk:
         return any(not path.since or threads_at(self._kernel.executed_together, other.offset) & ~own for other in named)
 
     def _is_wrong(self, transition: Transition, path: _Path, at: Happening) -> bool:
-        """Remember an instruction that comes at a wrong time on a path; False if another thread may have made it right."""
+        """Remember an instruction that comes at a wrong time on a path; False if another thread makes it right, or none can be harmed."""
+        if self._machine.life.of_cluster and any(each.of_one_block for each in path.conditions):
+            return False
         conditions = sorted(path.conditions, key=lambda each: each.offset)
         if not path.certain:
             conditions = [each for each in conditions if each.decided]

@@ -82,18 +82,19 @@ def _overdrawn(text: bytes, pool: Pool, changes: Sequence[_Change], warp: int) -
     taking = [each for each in changes if starts(each.token.text, pool.takes.encode())]
     if not taking:
         return
-    if len(taking) == len(changes):
-        yield taking[0], f"it waits for registers, and no {pool.gives} of the kernel gives any up; write that in other warps"
-        return
+    launched = count = 0
     if thread_values.is_limited(text) and b"%tid.y" not in text and b"%tid.z" not in text:
         count = thread_values.threads_of(text)
         blocks = int(match[1]) if (match := _BLOCKS.search(head)) else 1
         launched = pool.size // blocks // count // pool.granule * pool.granule
         launched = min(launched, int(match[1])) if (match := _REGISTERS.search(head)) else launched
-        asked = sum(_fewest(changes, first, warp) for first in range(0, count, warp)) * warp
-        if asked > launched * count:
-            has = f"{count} threads have no more than {launched} each at launch, {launched * count:,} in all; lower a number"
-            yield taking[-1], f"the warps ask for {asked:,} registers together, and {has}"
+    if len(taking) == len(changes) and max(each.registers for each in taking) > launched:
+        yield taking[0], f"it waits for registers, and no {pool.gives} of the kernel gives any up; write that in other warps"
+        return
+    asked = sum(_fewest(changes, first, warp) for first in range(0, count, warp)) * warp
+    if asked > launched * count:
+        has = f"{count} threads have no more than {launched} each at launch, {launched * count:,} in all; lower a number"
+        yield taking[-1], f"the warps ask for {asked:,} registers together, and {has}"
 
 
 def _fewest(changes: Sequence[_Change], first: int, warp: int) -> int:

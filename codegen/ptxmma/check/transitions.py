@@ -122,15 +122,17 @@ def machine_of(life: Lifecycle) -> Machine:
 def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
     """Return whether a lifecycle comes to a state that nothing leaves before a branch does: then no path need be followed.
 
-    Where nothing is wrong in the first state, a branch before the first change makes no difference.
+    Where nothing is wrong in the first state, a branch before the first change makes no difference, unless it leads round the only one.
     """
-    machine, state, count = machine_of(life), life.start, 0
+    machine, state, count, branched = machine_of(life), life.start, 0, False
     harmless = (life.start,) if machine.harmless else ()
     words = b"|".join(re.escape(word) for word in sorted({word.encode() for each in life.transitions for word in each.on}, reverse=True))
     for match in re.finditer(rb"(?:bra|" + words + rb")(?![\w:$%])[\w.:]*", text):
         at = Happening(match.start(), match[0], machine.number(text, match.start(), match[0]))
         made = [each for each in machine.counting(state, count, at) if not each.after]
-        ends = (starts(match[0], b"bra") and state not in harmless) or any(not each.to for each in made)
+        branch = starts(match[0], b"bra")
+        branched = branched or branch
+        ends = (branch and state not in harmless) or any(not each.to for each in made)
         if (not made and not ends) or (life.meets and PARTIAL.match(text, match.start())):
             continue
         near = max(0, match.start() - _LONGEST_PREDICATE)
@@ -142,9 +144,9 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
             return False
         if made and not predicate:
             count = count + 1 if made[-1].adds > 0 and made[-1].to == state else max(made[-1].adds, 0)
+            if made[-1].to not in machine.left:
+                return state != life.start or not branched
             state = made[-1].to
-            if state not in machine.left:
-                return True
     return False
 
 

@@ -101,6 +101,7 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     each: Literal["", "place", "ring", "one ring", "result"] = ""
     shared: bool = False  # whether the threads of a thread block share the state; otherwise each thread has its own
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
+    of_cluster: bool = False  # whether it concerns other thread blocks of a cluster: nothing is wrong on a path of a cluster of one
     where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)
     meets: tuple[Name, ...] = ()  # a barrier of some threads counts only if one of them executes such an instruction: ("mbarrier.init",)
     start: Name

@@ -26,6 +26,7 @@ _TESTS: dict[bytes, Callable[[int, int], bool]] = {
 _CHANGING = re.compile(rb"(?!ld\.(?:param|const)\b)(?:ld|ldu|atom|tex|suld|mbarrier|call|tcgen05|clusterlaunchcontrol)\b")
 _POLLED = re.compile(rb"mbarrier\.(?:try|test)_wait\b")
 _THREAD = re.compile(rb"%(?:tid\b|laneid|warpid|lanemask|smid|clock|globaltimer)")
+_CLUSTER_SIZE = re.compile(rb"%cluster_ncta(?:id|rank)\b")
 #: Causes that differ between the threads of a thread block, or between executions.
 _THREADS, _MEMORY, _ELECTED = b"threads", b"memory", b"elected"
 #: Instructions between a predicate and its causes; beyond, it counts as one that changes.
@@ -88,6 +89,12 @@ class Condition(NamedTuple):
     def elects(self) -> bool:
         """True if the outcome says whether the thread is the elected one, and nothing else."""
         return self.value.causes == {_ELECTED}
+
+    @property
+    def of_one_block(self) -> bool:
+        """True if the size of the cluster alone decides the outcome, and a cluster of one thread block gives it."""
+        decides = bool(self.value.causes) and all(map(_CLUSTER_SIZE.match, self.value.causes))
+        return decides and not self.value.changes and _TESTS[self.test](1, self.number) == self.holds
 
     @property
     def uniform(self) -> bool:
