@@ -115,6 +115,17 @@ def test_the_first_turn_of_a_ring_has_one_parity(parity: str, found: list[str]) 
     assert rules(made, "bar.sync 0; setp.eq.u32 %p4, %r2, 0; @%p4 bra fill;", read, "fill:", fill) == found
 
 
+@pytest.mark.parametrize(("first", "found"), [(True, []), (False, ["early-wait"])])
+def test_a_thread_that_has_begun_two_phases_waits_for_the_second(first: bool, found: list[str]) -> None:
+    """Two warps meet twice; the second one tells the first that they have met once."""
+    made = "mbarrier.init.shared.b64 [bars+16], 64; mbarrier.init.shared.b64 [bars+24], 32; bar.sync 0;"
+    arrive, tell = (f"mbarrier.arrive.shared.b64 _, [bars+{place}];" for place in (16, 24))
+    hear = (arrive if first else "", poll("told", "bars+24", "0"), arrive, poll("again", "bars+16", "1"), "ret;")
+    say = ("other:", arrive, poll("met", "bars+16", "0"), tell, arrive)
+    roles = ("setp.gt.u32 %p4, %r2, 63; @%p4 bra end; setp.gt.u32 %p4, %r2, 31; @%p4 bra other;", *hear, *say, "end:")
+    assert [rule for rule in rules(made, *roles) if rule == "early-wait"] == found
+
+
 _RESULT = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r9}, [%r10]; tcgen05.wait::ld.sync.aligned;"
 
 

@@ -211,7 +211,7 @@ class _Phases:
                 continue
             filled = {block for use, block in self._barriers.fills if use.place is not None and are_alike(use.place, place)}
             begun = filled or {block for use, block in self._barriers.arrivals if use.place == place and not place.step}
-            if begun and self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0):
+            if self._threads(wait.block) & ~self._from(0, begun).get(wait.block, 0) and not self._begins_again(wait, begun):
                 cause = "the thread has begun phase 0 before; begin with parity 0"
             elif filled and filled.isdisjoint(self._after(wait)):
                 cause = "copies bring its bytes in phase 0; begin with parity 0"
@@ -223,6 +223,12 @@ class _Phases:
         for wait, cause in found.items():
             if not self._follows_another(wait, found):
                 yield wait, cause
+
+    def _begins_again(self, wait: Used, begun: Collection[int]) -> bool:
+        """Return whether a thread may begin phases in two blocks before it comes to a wait: it may wait for phase 1."""
+        ends = {wait.block, *(each.block for each in self._barriers.made_on(wait.place))}
+        ways = {block: self._from(block, ends) for block in begun}
+        return any(other in way and wait.block in ways[other] for block, way in ways.items() for other in begun if other != block)
 
     def _brings_results(self, wait: Used) -> bool:
         """Return whether threads whose first wait this is read results next, which products of other threads bring."""
