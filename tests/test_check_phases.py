@@ -115,6 +115,15 @@ def test_the_first_turn_of_a_ring_has_one_parity(parity: str, found: list[str]) 
     assert rules(made, "bar.sync 0; setp.eq.u32 %p4, %r2, 0; @%p4 bra fill;", read, "fill:", fill) == found
 
 
+@pytest.mark.parametrize(("otherwise", "found"), [("again", ["endless-wait"]), ("on", [])])
+def test_a_thread_that_only_asks_does_not_wait(otherwise: str, found: list[str]) -> None:
+    """With many rounds, nothing arrives."""
+    more = "setp.gt.u32 %p6, %r3, 3; @%p6 bra again; setp.gt.u32 %p7, %r3, 2; @%p7 bra end;"
+    few = f"setp.gt.u32 %p5, %r3, 4; @%p5 bra many; mbarrier.arrive.shared.b64 _, [bars]; many: {more}"
+    ask = f"again: mbarrier.try_wait.parity.shared.b64 %p2, [bars], 0; @!%p2 bra {otherwise}; {_READ} on:"
+    assert rules("setp.ne.u32 %p4, %r2, 0; @%p4 bra end;", few, ask, "end:") == found
+
+
 @pytest.mark.parametrize(("first", "found"), [(True, []), (False, ["early-wait"])])
 def test_a_thread_that_has_begun_two_phases_waits_for_the_second(first: bool, found: list[str]) -> None:
     """Two warps meet twice; the second one tells the first that they have met once."""

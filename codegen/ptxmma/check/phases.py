@@ -290,7 +290,7 @@ class _Phases:
 
     def endless(self) -> Iterator[tuple[Used, str]]:
         """The first of the waits that let no thread go on, with the arrivals that come too late."""
-        shut = [self._waits[offset] for offset in self._shut()]
+        shut = [each for each in map(self._waits.__getitem__, self._shut()) if any(kind.holds(each.block) for kind in self._kinds)]
         missing = [(each, self._barriers.arrivals_on(each.place)) for each in shut if each.place is not None]
         if missing and not self._short and all(arrivals for _, arrivals in missing):
             wait, arrivals = missing[0]

@@ -248,6 +248,11 @@ class Progress:
             self._returns[number] = number in reachable(self._going_on(number), lambda each: self._going_on(each) if each in around else ())
         return self._returns[number]
 
+    def holds(self, number: int) -> bool:
+        """Return whether threads that wait at the end of a block go round there, and do nothing else when they find that they must wait."""
+        going_on = reachable([number], self._going_on)
+        return self._followed.kernel.graph.connected[number].issuperset(going_on)
+
     def _going_on(self, number: int) -> list[int]:
         """The blocks to which threads go on from one, as far as the waits let them."""
         if number not in self._goes:
