@@ -128,6 +128,7 @@ class _Walk:
         self._turn = turn
         self._ways, self._predicates, self._threads_of = _deciding(kernel, steps), kernel.registers, kernel.registers.threads
         self._reachable, self._joined = functools.cache(self._reach), functools.cache(self._join)
+        self._runs = functools.cache(self._in_runs)
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
@@ -168,19 +169,30 @@ class _Walk:
         }
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
-        """The paths after the instructions of a block: under a predicate, one is executed or not."""
+        """The paths after the instructions of a block: those under one predicate are executed or not."""
         paths = [path]
-        for at, predicate in self._steps[number]:
-            if not predicate:
-                paths = [self._moved(each, at) for each in paths]
-                continue
+        for predicate, run in self._runs(number):
             going: list[_Path] = []
             for before in paths:
-                done = [self._moved(each, at) for each in self._under(before, predicate, at.offset)]
-                skipped = [] if done and self._may_begin(before, at, predicate) else self._under(before, opposite(predicate), at.offset)
-                going += [*done, *skipped]
+                done = self._under(before, predicate, run[0].offset)
+                for at in run:
+                    done = [self._moved(each, at) for each in done]
+                begins = done and any(self._may_begin(before, at, predicate) for at in run)
+                going += [*done, *(self._under(before, opposite(predicate), run[0].offset) if predicate and not begins else ())]
             paths = [*dict.fromkeys(going)]
         return paths
+
+    def _in_runs(self, number: int) -> list[tuple[bytes, list[Happening]]]:
+        """The instructions of a block that follow each other under one predicate, which nothing writes between them."""
+        runs: list[tuple[bytes, list[Happening]]] = []
+        for at, predicate in self._steps[number]:
+            last, run = runs[-1] if runs else (b"", [at])
+            writes = self._predicates.writes(predicate.lstrip(b"!"))
+            if not runs or last != predicate or any(run[-1].offset < write[3] < at.offset for write in writes):
+                runs.append((predicate, [at]))
+            else:
+                run.append(at)
+        return runs
 
     def _may_begin(self, path: _Path, at: Happening, predicate: bytes) -> bool:
         """Return whether an instruction takes a path out of a first state in which nothing is wrong, in any thread.
