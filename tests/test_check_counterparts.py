@@ -224,3 +224,11 @@ def test_bytes_of_an_unrolled_loop_are_counted_round_by_round(expect: str, found
     mended = ": 128 bytes, not 192; expect the sum of their sizes; 1 more like it: line "
     assert [each.rstrip("0123456789").endswith(mended) for each in rounds] == [True] * found
     assert messages(_EMPTY, expects, _COPY, _FULL, expects, full, _COPY, _ARRIVE) == []  # a copy of another round
+
+
+def test_the_bytes_of_an_answer_are_expected() -> None:
+    """A cancelled launch is answered with 16 bytes, as its type says."""
+    ask = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [%r1];"
+    found = [messages(_EXPECT.replace("128", bytes_), ask, _FULL) for bytes_ in ("16", "8")]
+    assert [len(each) for each in found] == [0, 1]
+    assert "16 bytes, not 8" in found[1][0]

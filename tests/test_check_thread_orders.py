@@ -434,3 +434,27 @@ def test_rounds_that_begin_at_either_of_two_waits(barrier: str, wrong: bool) -> 
     )
     rounds = (entered, next(polls), "two:", next(polls), repeated)
     assert ("unpublished-barrier" in rules(_FIRST, f"@!%p3 {_INIT}", barrier, _LOADED, *rounds)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        ("unwaited-copy", (_COPY, _COMMIT, _WAIT, _ARRIVE), (_NEXT, _COMMIT, _WAIT, _ARRIVE)),
+        (
+            "refilled-stage",
+            (_OUT, "cp.async.bulk.commit_group;", _READ_ALL, _ARRIVE),
+            (_OTHER, "cp.async.bulk.commit_group;", _READ_ALL, _ARRIVE),
+        ),
+    ],
+)
+def test_a_warp_that_only_copies_waits_before_each_arrival(rule: str, first: tuple[str, ...], second: tuple[str, ...]) -> None:
+    """Other warps read; a warp that begins the next copies before it arrives is not followed."""
+
+    def found(*lines: str, roles: str = "setp.gt.u32 %p3, %r9, 31; @%p3 bra on;") -> bool:
+        return rule in rules(_INIT, "bar.sync 0; mov.u32 %r9, %tid.x;", roles, *lines, "ret; on:" if roles else "")
+
+    assert not found(*first, *second)
+    assert found(*first, *second[:2], second[3])
+    assert found(*first[:2], first[3], *second)
+    assert not found(*first[:3], *second[:2], first[3], second[2], second[3])
+    assert not found(*first, *second[:2], second[3], roles="")

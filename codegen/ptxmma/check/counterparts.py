@@ -58,6 +58,7 @@ RULES: Mapping[str, Rule] = {
 
 #: The operand before the last in brackets.
 _BEFORE_LAST = re.compile(rb"\]\s*,\s*([^,\[\]]+?)\s*,\s*\[[^\[\]]*\][^\[\]]*\Z")
+_OF_TYPE = re.compile(rb"\.b(\d+)\Z")
 #: A predicate before an instruction, or none.
 _PREDICATE = re.compile(rb"(@!?[\w$%]+\s+)?\Z")
 #: A label, and a branch: two searches are faster than one.
@@ -172,10 +173,13 @@ def _ways(text: bytes, uses: Iterable[Use]) -> dict[int, tuple[int, bytes]]:
 
 
 def _size(kernel: Kernel, use: Use, count: ByteCount) -> int | None:
-    """The bytes that a copy brings; None if they are not a constant of the text."""
+    """The bytes that a copy or an answer brings; None if they are not a constant of the text."""
     copies = any(use.opcode.startswith(f"{word}.shared".encode()) for word in count.brings)
-    if not copies or b"multicast" in use.opcode:
+    bits = _OF_TYPE.search(use.opcode) if is_any(use.opcode, count.answers) else None
+    if not (copies or bits) or b"multicast" in use.opcode:
         return None
+    if bits:
+        return int(bits[1]) // 8
     operand = _BEFORE_LAST.search(kernel.written(use.offset))
     size = kernel.addresses.of(operand[1], use.offset) if operand is not None else None
     return size.constant if size is not None and not size.terms else None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from ptxmma.check import costs, flow
+from ptxmma.check import costs, flow, shared_races
 from ptxmma.check.alignment import Alignment
 from ptxmma.check.clusters import Clusters
 from ptxmma.check.counterparts import Counterparts
 from ptxmma.check.descriptors import MatrixDescriptors, TensorDescriptors
 from ptxmma.check.executions import Executions
 from ptxmma.check.kernels import Kernel
+from ptxmma.check.last_readers import silent_waits
 from ptxmma.check.mbarriers import Mbarriers
 from ptxmma.check.phases import PhaseJudge
 from ptxmma.check.proxies import Proxies
@@ -45,6 +46,7 @@ class KernelJudge:
         self._clusters = Clusters(catalog)
         self._executions = Executions(catalog)
         self._pools = RegisterPools(catalog.database.spec)
+        self._races = [race for protocol in catalog.database.spec.protocols for race in protocol.races]
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
@@ -78,6 +80,7 @@ class KernelJudge:
             yield from self._fences.of_kernel(kernel, barriers)
             yield from self._executions.of_kernel(kernel)
             yield from self._pools.of_kernel(kernel)
+            yield from shared_races.of_kernel(kernel, self._races)
         yield from self._alignment.of_kernel(kernel)
         yield from self._clusters.of_kernel(kernel)
         yield from self._tensors.of_kernel(kernel, self._tensor_descriptors.product)
@@ -87,9 +90,10 @@ class KernelJudge:
             yield Remark(Token(function.text[: len(b".entry")], 0), "note", "not-followed", text), b""
 
     def _own_waits(self, barriers_of: Callable[[Pairing], Mbarriers]) -> Set[int]:
-        """The places of waits that say nothing of other warps."""
+        """The places of waits that say nothing of other warps, or of their last reads."""
         try:
-            return frozenset[int]().union(*(barriers_of(each).own_waits for each in self._pairings))
+            known = [barriers_of(each) for each in self._pairings]
+            return frozenset[int]().union(*(each.own_waits | silent_waits(each) for each in known))
         except NotFollowedError:
             return frozenset()
 

@@ -109,6 +109,7 @@ class Kernel:
     def blocks(self) -> list[Blocked]:
         """The kernel's blocks, with the instructions that lifecycles name."""
         named = {word.encode() for machine in self._machines for each in machine.life.transitions for word in each.on}
+        named |= self._apart
         return blocks(Outline(self.text, Asynchronous({}, others=tuple(sorted({*self._words, *named} - {EXIT})), counts=self._counts)))
 
     @functools.cached_property
@@ -151,7 +152,12 @@ class Kernel:
 
     def _counts(self, opcode: bytes) -> bool:
         """Return whether an instruction is one of the words, or makes a transition in some state."""
-        return any(starts(opcode, word) for word in self._words) or any(each.on(opcode) for each in self._machines)
+        return any(starts(opcode, word) for word in self._words | self._apart) or any(each.on(opcode) for each in self._machines)
+
+    @functools.cached_property
+    def _apart(self) -> Set[bytes]:
+        """The instructions that the threads do not execute of which a lifecycle tells."""
+        return {word.encode() for machine in self._machines for word in machine.life.apart}
 
     @functools.cached_property
     def addresses(self) -> Addresses:
@@ -255,6 +261,26 @@ class Kernel:
     def executed_together(self) -> Executed:
         """The instructions of the words, with threads of a block that all come to them in some launch."""
         return self._reached(self.threads, self._together, together=True)
+
+    @functools.cached_property
+    def _in_blocks(self) -> Mapping[int, int]:
+        try:
+            return self._entered(self._together, {}, together=True)
+        except NotFollowedError:
+            return {}
+
+    def coming_together(self, place: int) -> int:
+        """A mask of the threads that all come to the instruction at a place in some launch."""
+        return self._in_blocks.get(self.block_of(place), 0) & self._together(predicate_before(self.text, place)) & self.threads.everyone
+
+    @functools.cached_property
+    def executing(self) -> Callable[[tuple[str, ...]], int]:
+        """A mask of the threads of a block that may execute an instruction with one of some opcodes."""
+        return functools.cache(self._executing)
+
+    def _executing(self, words: tuple[str, ...]) -> int:
+        named = (each.threads for each in self.executed.values() if any(starts(each.opcode, word.encode()) for word in words))
+        return functools.reduce(int.__or__, named, 0)
 
     @functools.cached_property
     def executed_by_warps(self) -> Executed:

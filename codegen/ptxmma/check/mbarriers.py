@@ -68,12 +68,14 @@ class Order(NamedTuple):
     """An instruction by which threads may tell each other that a stage is free.
 
     Attributes:
+        offset: its place.
         block: the number of its block.
         opcode: its opcode.
         name: the number of the barrier of the thread block that it names; empty for any other instruction.
         threads: a mask of the threads that may execute it.
     """
 
+    offset: int
     block: int
     opcode: bytes
     name: bytes
@@ -147,7 +149,7 @@ class Mbarriers:
         }
         names = [_NAMED.match(text, each.end()) if each[0].startswith(b"bar") else None for each in found]
         return [
-            Order(self.kernel.block_of(each.start()), each[0], name[1] if name else b"", threads[each.start()])
+            Order(each.start(), self.kernel.block_of(each.start()), each[0], name[1] if name else b"", threads[each.start()])
             for each, name in zip(found, names, strict=True)
         ]
 

@@ -25,7 +25,7 @@ from ptxmma.ptx.thread_masks import ALL_THREADS
 if TYPE_CHECKING:
     from ptxmma.model import Lifecycle, Transition
 
-#: Paths that differ at the start of a block: a kernel with more is not followed.
+#: Paths that differ at the start of a block: of a kernel with more, those in one state are merged, or it is not followed.
 _MOST_PATHS = 256
 #: Objects that are held at once: more are not counted.
 _MOST_HELD = 32
@@ -139,8 +139,20 @@ class _Walk:
         """The instructions at a wrong time.
 
         Raises:
-            NotFollowedError: too many paths differ.
+            NotFollowedError: too many paths differ in their states.
         """
+        try:
+            self._follow()
+        except NotFollowedError:
+            for known in (self._doubtful, self._right, self._later):
+                known.clear()
+            self._follow(merged=True)
+        # A path after a fault may be right by that fault: it counts as long as any fault is left to report.
+        doubtful = self._doubts(self._right, self._later) or ({} if self._found else self._doubts(self._right))
+        return [*(doubtful | self._found).values()]
+
+    def _follow(self, *, merged: bool = False) -> None:
+        """Follow all paths; where they are merged, those in one state of some threads become one, of which nothing is certain."""
         seen: list[set[_Path]] = [set() for _ in self._steps]
         waiting = [(0, _Path(self._machine.life.start))]
         while waiting:
@@ -149,6 +161,8 @@ class _Walk:
                 for (after, predicate, offset), way in zip(self._ways[number], self._kernel.ways[number], strict=True):
                     for going in self._under(path, predicate, offset) if predicate else (path,):
                         left = self._left(going, number, way) if way.predicate and going.certain else going
+                        if merged:
+                            left = left._replace(conditions=_decided(left.conditions), certain=False)
                         if after < 0:
                             self._moved(left, Happening(offset, EXIT))
                         elif left not in seen[after]:
@@ -156,9 +170,6 @@ class _Walk:
                             waiting.append((after, left))
                             if len(seen[after]) > _MOST_PATHS:
                                 raise NotFollowedError
-        # A path after a fault may be right by that fault: it counts as long as any fault is left to report.
-        doubtful = self._doubts(self._right, self._later) or ({} if self._found else self._doubts(self._right))
-        return [*(doubtful | self._found).values()]
 
     def _doubts(self, *rights: Mapping[_Key, int]) -> dict[_Key, Misuse]:
         """The misuses on paths that are not certain to which no other path comes at a right time."""
@@ -259,6 +270,9 @@ class _Walk:
             return False
         if transition.several and not self._by_several(path.since[-1]):
             return False
+        apart = self._machine.life.apart
+        if apart and threads_at(self._kernel.executed, at.offset) & self._kernel.executing(apart):
+            return False
         if transition.by_others and not self._by_others(transition.by_others, path, at):
             return False
         return not transition.full or self._is_full(path, at)
@@ -271,6 +285,10 @@ class _Walk:
         own = common(path.conditions)
         if not path.since and any(own & ~each.surely and not each.elects for each in path.conditions):
             return False
+        last = path.since[-1].offset if path.since else -1
+        beside = threads_at(self._kernel.executed, last) & ~threads_at(self._kernel.executed, at.offset)
+        if beside and is_any(path.since[-1].opcode, words):
+            return True  # what memory decides is alike for the threads that may come to it with this one
         named = (other for other in self._reachable((), at) if is_any(other.opcode, words))
         return any(not path.since or threads_at(self._kernel.executed_together, other.offset) & ~own for other in named)
 
@@ -300,6 +318,9 @@ class _Walk:
         if self._machine.life.shared or not since or since[0].offset in self._late:
             return True
         right: dict[tuple[int, int, bool], int] = {}  # masks of the threads that come to it after they have left the state
+        # This thread does once more what others do: a loop of it has a round.
+        words = tuple(word.encode() for word in misuse.wrong.by_others)
+        again = {number for number, steps in enumerate(self._steps) if words and any(each.at.opcode.startswith(words) for each in steps)}
 
         def leaving(node: tuple[int, int, bool]) -> Iterator[tuple[tuple[int, int, bool], int]]:
             """The ways on from an instruction of a block, for threads that have or have not left the state."""
@@ -313,7 +334,10 @@ class _Walk:
                     yield (number, place + 1, True), done
                 if leaves or at in (since[0], misuse.at):
                     threads &= threads_of(opposite(predicate)) if predicate else 0
-            for after, predicate, _ in self._ways[number]:
+            past = self._kernel.graph.past(number, again) if again and len(self._kernel.ways[number]) > 1 else ()
+            for after, predicate, _ in self._kernel.ways[number] if again else self._ways[number]:
+                if after in past:
+                    continue
                 if after >= 0:
                     yield (after, 0, left), threads & threads_of(predicate)
                 elif left and misuse.at.opcode == EXIT:

@@ -10,13 +10,14 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
+from ptxmma.check import lone_phases
 from ptxmma.check import rule_examples as examples
 from ptxmma.check.arrival_counts import miscounted, most, times_of, too_few, too_many, uncounted
 from ptxmma.check.kernels import threads_at
 from ptxmma.check.mbarriers import Used, are_alike, words_of_phases
 from ptxmma.check.progress import Followed, Numbers, Progress, Wait, kinds_of_blocks
 from ptxmma.check.remarks import Remark, spelling_of
-from ptxmma.check.remote_arrivals import unheard
+from ptxmma.check.remote_arrivals import unanswered, unheard
 from ptxmma.check.rule import Rule
 from ptxmma.check.stages import overwritten, refilled
 from ptxmma.ptx.blocks import NotFollowedError, opposite
@@ -109,7 +110,11 @@ class PhaseJudge:
                 "many": _firsts(too_many(barriers)),
                 "refilled": _firsts(refilled(barriers)),
                 "unheard": _firsts(unheard(barriers)),
+                "unanswered": _firsts(unanswered(barriers)),
                 "overwritten": _firsts(overwritten(barriers)),
+                "unarrived": _firsts(lone_phases.unarrived(barriers)),
+                "unexpected": _firsts(lone_phases.unexpected(barriers)),
+                "unawaited": _firsts(lone_phases.unawaited(barriers)),
             }
             for count in pairing.counts if barriers.stores else ():
                 for used, details in miscounted(barriers, count, self._bytes_of):

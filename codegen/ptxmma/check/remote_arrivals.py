@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ptxmma.check.arrival_counts import is_remote
+from ptxmma.check.stages import comes_again
 from ptxmma.ptx.blocks import opposite
 from ptxmma.ptx.graphs import reachable
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _OTHERS = re.compile(
     rb"(?<![\w$%.])(?:(?:ld|st|atom|red)[\w.:]*\.(?:shared::cluster|async)|mapa\.u64|atom|ld\.(?:acquire|relaxed|volatile))\b"
 )
+#: A copy to several thread blocks, the bits of its mask, and what pairs of them share.
+_SENT, _MOST_BLOCKS, _PAIR = b"multicast::cluster", 16, b"cta_group::2"
 _BARRIER = re.compile(rb"barrier\.cluster\.")
 
 
@@ -44,6 +47,23 @@ def unheard(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         if not _fill(barriers, [arrival], sent):  # a later copy to the other thread block may be what keeps it
             line = barriers.kernel.function.position(asked[0].use.offset)[0]
             yield arrival, f"what waits in line {line} fills a stage after it; meet at the end with barrier.cluster.arrive and .wait"
+
+
+def unanswered(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
+    """The copies to several thread blocks that a loop repeats though no thread block can hear that the others have read."""
+    kernel = barriers.kernel
+    sent = [each for each in barriers.fills if _SENT in each.use.opcode]
+    if not sent or _OTHERS.search(kernel.text) or _PAIR in kernel.text:
+        return
+    if any(each.place is None or is_remote(barriers, each) for each in barriers.arrivals):
+        return
+    if any(kernel.block_of(match.start()) in turn for match in _BARRIER.finditer(kernel.text) for turn in barriers.rounds):
+        return
+    for copy in sent:
+        mask = kernel.bits.of(copy.use.operand).within(_MOST_BLOCKS)
+        again = (comes_again(barriers, copy, turn) for turn in barriers.rounds if copy.block in turn)
+        if mask.value.bit_count() > 1 and any(again):
+            yield copy, "all arrivals are on mbarriers of the own thread block; let readers arrive on those of each that copies, by mapa"
 
 
 def _fill(barriers: Mbarriers, before: Collection[Used], copies: Collection[int]) -> bool:

@@ -60,7 +60,7 @@ def refilled(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         for turn in barriers.rounds:
             if copy.block not in turn or _is_ordered(barriers, copy.place, turn):
                 continue
-            if _is_its_own(barriers, copy, turn) and _comes_again(barriers, copy, turn):
+            if _is_its_own(barriers, copy, turn) and comes_again(barriers, copy, turn):
                 waits = any(each.block in turn for each in barriers.waits)
                 cause = "a round waits for no more than bytes of copies" if waits else "a round waits for nothing"
                 yield copy, f"{cause}; wait for an mbarrier on which the readers arrive"
@@ -100,7 +100,7 @@ def _writes_again(barriers: Mbarriers, writing: Sequence[Reached], turn: frozens
     return (
         any(barriers.kernel.block_of(each.offset) in turn for each in writing)
         and not any(each.block in turn for each in barriers.orders)
-        and _most_rounds(barriers, turn) > _MOST_RESULTS
+        and most_rounds(barriers, turn) > _MOST_RESULTS
     )
 
 
@@ -137,7 +137,7 @@ def _is_its_own(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     return readers.bit_count() > thread_values.WARP or not barriers.tracking.isdisjoint(turn)
 
 
-def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
+def comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     """Return whether a loop repeats a copy to the same stage: always to one, or to the stages of a ring that it may go round."""
     text, registers = barriers.kernel.text, barriers.kernel.registers
     address = _ADDRESS.search(text, copy.use.offset)
@@ -146,7 +146,7 @@ def _comes_again(barriers: Mbarriers, copy: Used, turn: frozenset[int]) -> bool:
     total = barriers.kernel.addresses.of(address[0], copy.use.offset)
     moving = [term for term in total.terms if any(barriers.kernel.block_of(offset) in turn for offset in _changes(term, registers))]
     places = [*map(barriers.kernel.addresses.values, moving)]
-    return all(places) and _most_rounds(barriers, turn) > max(places, default=1)
+    return all(places) and most_rounds(barriers, turn) > max(places, default=1)
 
 
 def _changes(term: Term, registers: Predicates) -> Iterator[int]:
@@ -161,7 +161,7 @@ def _changes(term: Term, registers: Predicates) -> Iterator[int]:
             yield from _changes(inner, registers)
 
 
-def _most_rounds(barriers: Mbarriers, turn: frozenset[int]) -> float:
+def most_rounds(barriers: Mbarriers, turn: frozenset[int]) -> float:
     """The most rounds that a loop may have: infinitely many where no constant decides it."""
     ends = {way.predicate.lstrip(b"!") for number in turn for way in barriers.kernel.leaving(number, turn)}
     return min((most for each in ends for most in _rounds_until(barriers.kernel, each)), default=math.inf)

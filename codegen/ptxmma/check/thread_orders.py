@@ -149,7 +149,9 @@ class ThreadOrders:
                 return _places(life, kernel)
             return {place: each for pairing in self._pairings for place, each in _stages(life, barriers_of, pairing)}
 
-        yield from lifecycles.remarks(kernel.function, misuses(kernel, followed, objects_of=objects_of))
+        # Several lifecycles may tell of one fault.
+        found = {(each.at.offset, each.wrong.rule): each for each in reversed(misuses(kernel, followed, objects_of=objects_of))}
+        yield from lifecycles.remarks(kernel.function, [*found.values()][::-1])
 
 
 def _stages(life: Lifecycle, barriers_of: Callable[[Pairing], Mbarriers], pairing: Pairing) -> Iterator[tuple[int, Hashable]]:

@@ -56,6 +56,7 @@ from ptxmma.model.protocol import (
     Pool,
     Protocol,
     ProxyAccess,
+    Race,
     Step,
     Transition,
 )

@@ -103,6 +103,7 @@ class Lifecycle(Entry, frozen=True, kw_only=True):
     alone: bool = False  # whether it counts only in kernels into whose shared memory no bulk copy brings data
     of_cluster: bool = False  # whether it concerns other thread blocks of a cluster: nothing is wrong on a path of a cluster of one
     where: tuple[Name, ...] = ()  # it counts only in kernels with all of these instructions: ("barrier.cluster",)
+    apart: tuple[Name, ...] = ()  # a fault counts only in threads that execute none of these: ("ldmatrix",)
     meets: tuple[Name, ...] = ()  # a barrier of some threads counts only if one of them executes such an instruction: ("mbarrier.init",)
     start: Name
     transitions: Annotated[tuple[Transition, ...], SOME]
@@ -127,6 +128,7 @@ class ByteCount(Entry, frozen=True, kw_only=True):
     expects: Annotated[tuple[Name, ...], SOME]  # the number is the operand after the object: ("mbarrier.expect_tx",)
     brings: Annotated[tuple[Name, ...], SOME]  # the number is the operand before the object: ("cp.async.bulk",)
     stores: tuple[Name, ...] = ()  # the number is the product of their extents, in each thread: ("st.async",)
+    answers: tuple[Name, ...] = ()  # their type gives the number: ("clusterlaunchcontrol.try_cancel",), whose type is .b128
     rule: Name  # the rule of the checker that other numbers break
     text: Text
     source: Source
@@ -140,8 +142,25 @@ class PhaseFault(Entry, frozen=True, kw_only=True):
     #: "refilled": a loop copies to the same stage again before its readers can say that it is free; "overwritten": it writes a result
     #: again before; "untold": a thread block of a cluster waits, and nothing but commits with masks that do not name it arrives;
     #: "unheard": nothing waits at the end for arrivals in other thread blocks, which may have ended; "uneven": the parity changes after
-    #: another number of rounds than a ring has places.
-    fault: Literal["endless", "early", "unchanged", "uneven", "few", "many", "refilled", "overwritten", "untold", "unheard"]
+    #: another number of rounds than a ring has places; "unarrived": a loop waits for one phase after the other, and no loop arrives;
+    #: "unexpected": a loop brings bytes in each phase, and no loop expects them; "unawaited": a loop brings them, and no loop waits;
+    #: "unanswered": a loop copies to several thread blocks again, of which no other can say that its readers are done.
+    fault: Literal[
+        "endless",
+        "early",
+        "unchanged",
+        "uneven",
+        "few",
+        "many",
+        "refilled",
+        "overwritten",
+        "untold",
+        "unheard",
+        "unarrived",
+        "unexpected",
+        "unawaited",
+        "unanswered",
+    ]
     rule: Name  # the rule of the checker that it breaks
     text: Text
     source: Source
@@ -161,6 +180,21 @@ class Pairing(Entry, frozen=True, kw_only=True):
     tracked: tuple[Name, ...] = ()  # asynchronous instructions of which only an arrival that tracks them says that they have read a stage
     reads: tuple[Name, ...] = ()  # the instructions that read the results of these: ("tcgen05.ld",)
     phases: tuple[PhaseFault, ...] = ()
+
+
+class Race(Entry, frozen=True, kw_only=True):
+    """Accesses of different threads to the same bytes of shared memory that a barrier orders."""
+
+    earlier: Annotated[tuple[Name, ...], SOME]  # ("st.shared",)
+    later: Annotated[tuple[Name, ...], SOME]  # ("cp.async.bulk",)
+    modifiers: tuple[Token, ...] = ()  # modifiers that the later ones have: ("bulk_group",)
+    warps: bool = False  # whether only threads of different warps count
+    orders: Annotated[tuple[Name, ...], SOME]  # the instructions that may order them
+    resets: tuple[Name, ...] = ()  # waits of the thread itself, after which one of these comes: ("cp.async.wait_group",)
+    rule: Name
+    text: Text
+    mend: Text
+    source: Source
 
 
 class Pool(Entry, frozen=True, kw_only=True):
@@ -197,5 +231,6 @@ class Protocol(Entry, frozen=True, kw_only=True):
     lifecycles: tuple[Lifecycle, ...] = ()
     pairings: tuple[Pairing, ...] = ()
     pools: tuple[Pool, ...] = ()
+    races: tuple[Race, ...] = ()
     others: tuple[Name, ...] = ()  # instructions of transitions that the spec does not have: ("bar",)
     source: Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=Hashable)
@@ -142,6 +142,24 @@ class Graph:
         if number not in self._beyond:
             self._beyond[number] = frozenset(reachable(self._follows[number], lambda after: self._follows[after] if after >= 0 else ()))
         return self._beyond[number]
+
+    def past(self, number: int, blocks: Collection[int], ways: Callable[[int], Iterable[int]] | None = None) -> set[int]:
+        """The blocks that follow one past a part which always comes to one of some blocks: a loop of them without a round.
+
+        Args:
+            number: the block.
+            blocks: the blocks of which the part has one on every way.
+            ways: the blocks that follow each, if not all count.
+        """
+        follows = ways or self._follows.__getitem__
+
+        def from_(begin: int, stops: Collection[int]) -> Collection[int]:
+            ends = {-1, number, *stops}
+            return reachable([begin], lambda each: follows(each) if each not in ends else ())
+
+        afters = {*follows(number)} - {-1}
+        pairs = ((after, other) for after in afters for other in afters - {after} if not self.beyond(other).isdisjoint(blocks))
+        return {after for after, other in pairs if after in from_(other, ()) and after not in from_(other, blocks)}
 
     @functools.cached_property
     def meets(self) -> list[int]:

@@ -263,6 +263,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
     protocol = context.spec.protocols[number]
     known = sorted({*names, *protocol.others, _EXIT})
     followed = {name for life in protocol.lifecycles for each in life.transitions for name in each.on}
+    followed |= {name for life in protocol.lifecycles for name in life.apart}
     followed |= {name for pairing in protocol.pairings for each in pairing.needs for name in (*each.on, *each.needs)}
     followed |= {
         name
@@ -274,6 +275,7 @@ def _lifecycles(context: RuleContext, number: int, names: Sequence[str]) -> Iter
             what = "the spec has it" if name in names else "no transition names it"
             yield Problem(context.at("protocols", number, "others", index), f"{name!r} is needless here, {what}: leave it out")
     for index, life in enumerate(protocol.lifecycles):
+        yield from context.known("instruction", life.apart, known, "protocols", number, "lifecycles", index, "apart")
         known_states = sorted({life.start, *(each.to for each in life.transitions if each.to)})
         for place, each in enumerate(life.transitions):
             at = ("protocols", number, "lifecycles", index, "transitions", place)
@@ -324,6 +326,8 @@ def rules_of_check(context: RuleContext) -> Iterator[Problem]:
     for index, message in enumerate(spec.messages):
         yield from context.known("rule of ptxmma check", message.rules, RULES, "messages", index, "rules")
     for number, protocol in enumerate(spec.protocols):
+        for index, race in enumerate(protocol.races):
+            yield from context.known("rule of ptxmma check", [race.rule], RULES, "protocols", number, "races", index, "rule")
         for index, pool in enumerate(protocol.pools):
             yield from context.known("rule of ptxmma check", [pool.rule], RULES, "protocols", number, "pools", index, "rule")
         for section, lists in (("lifecycles", ["transitions"]), ("pairings", ["needs", "counts", "phases"])):
