@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from ptxmma.check.stages import most_rounds
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
 
     from ptxmma.check.mbarriers import Mbarriers, Used
 
+#: Stages of a ring: a loop of more rounds uses each of them again.
+_MOST_STAGES = 64
 _EXPECTS, _EXPECTS_AND_ARRIVES = b"expect_tx", b"mbarrier.arrive.expect_tx"
 
 
@@ -45,7 +46,7 @@ def unawaited(barriers: Mbarriers) -> Iterator[tuple[Used, str]]:
         if copy.place is None or _EXPECTS in copy.use.opcode or not turn or not waits or _any_repeated(barriers, waits):
             continue
         begins = (each.block in turn for each in barriers.fills_on(copy.place) if each.use.opcode.startswith(_EXPECTS_AND_ARRIVES))
-        if any(begins) and math.isinf(most_rounds(barriers, turn)):
+        if any(begins) and most_rounds(barriers, turn) > _MOST_STAGES:
             yield copy, f"the wait of line {_line(barriers, waits[0])} comes once; wait in each round, before the data are used"
 
 
@@ -63,7 +64,7 @@ def _waits_in_turn(barriers: Mbarriers, wait: Used) -> bool:
         alike = (each.use for each in barriers.waits if each.block in turn and each.place == wait.place)
         asked = [kernel.addresses.of(use.operand, use.offset) for use in alike]
         both = {each.constant & 1 for each in asked if not each.terms} == {0, 1}
-        if (both or not turn.isdisjoint(changes)) and math.isinf(most_rounds(barriers, turn)):
+        if (both or not turn.isdisjoint(changes)) and most_rounds(barriers, turn) > _MOST_STAGES:
             return True
     return False
 
