@@ -296,7 +296,7 @@ def test_the_explorer_leads_to_the_reference(page: Any, site: Path) -> None:
 def test_the_explorer_hands_other_questions_to_the_search(page: Any, site: Path) -> None:
     page.goto((site / "explorer.html").as_uri())
     page.get_by_role("combobox", name="Find an instruction").fill("tensor memory")
-    page.keyboard.press("Enter")
+    page.get_by_role("option", name="search the reference").click()
     page.wait_for_url("**/search.html?q=tensor%20memory")
 
 
