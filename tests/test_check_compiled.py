@@ -202,6 +202,7 @@ def test_what_is_no_compilation_database_is_refused(text: str, message: str, pro
     ("arguments", "message"),
     [
         (("--compile-commands", "x.json"), "--compile-commands says how to compile .cu files: name them"),
+        (("--compile-commands", ".", "kernel.cu"), ". is a directory; name the file in it: ./compile_commands.json"),
         (("--nvcc", "-arch=sm_90a"), "--nvcc says how to compile .cu files: name them"),
         (("--nvcc", "nvcc -arch=sm_90a", "kernel.cu"), "--nvcc takes the options of nvcc without the command: leave out 'nvcc'"),
         (("--nvcc", "-DX='", "kernel.cu"), """--nvcc has a quotation that is not closed: "-DX='\""""),

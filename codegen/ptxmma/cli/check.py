@@ -150,6 +150,8 @@ def _compilation(nvcc: str | None, commands: str | None) -> Callable[[str], Comp
         if commands is not None:
             of_file = compiled.of_database(commands)
             return lambda file: of_file.get(Path(file).resolve())
+    except IsADirectoryError:
+        raise click.UsageError(f"{commands} is a directory; name the file in it: {commands}/compile_commands.json") from None
     except OSError as error:
         raise click.UsageError(f"{commands}: cannot be read: {error.strerror}") from None
     except ValueError as error:
