@@ -12,7 +12,7 @@ from ptxmma.generator.emit.docs import family, rest, struct_tables
 from ptxmma.generator.emit.docs.gallery import Gallery
 from ptxmma.generator.emit.struct_fields import fields
 from ptxmma.matrices import pictures
-from ptxmma.model import Container, Counterpart, ElementType, Gpu, Issuer, Message, Protocol, Spec, Step, Target, Transition, Version
+from ptxmma.model import Container, Counterpart, ElementType, Gpu, Issuer, Message, Protocol, Race, Spec, Step, Target, Transition, Version
 
 # --- types and registers ----------------------------------------------------------------------------------------------------
 
@@ -225,6 +225,17 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
             cells={"needs": lambda order: rest.code(order.needs) if order.needs else "nothing"},
         ),
         "proxies": struct_tables.table(protocol.proxies),
+        "races": struct_tables.table(
+            protocol.races,
+            titles={"earlier": "Access", "later": "Access of another thread", "orders": "Ordered by one of", "rule": "Otherwise"},
+            cells={
+                "earlier": lambda each: rest.codes(each.earlier),
+                "later": _named,
+                "orders": lambda each: rest.codes(each.orders),
+                "rule": lambda each: f"{rest.text(each.text)}: {rest.link(each.rule, f'rule-{each.rule}')}",
+            },
+            without=("modifiers", "warps", "resets", "text", "mend"),
+        ),
         "issuers": struct_tables.table(
             protocol.issuers,
             titles={"alone": "In one thread block", "pair": "In a pair", "text": "Why"},
@@ -280,9 +291,9 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def _named(each: Transition | Counterpart | Issuer) -> str:
-    """The instructions that a part of a protocol names."""
-    names = each.instructions if isinstance(each, Issuer) else each.on
+def _named(each: Transition | Counterpart | Issuer | Race) -> str:
+    """The instructions that a part of a protocol names, with the modifiers that they have."""
+    names = each.instructions if isinstance(each, Issuer) else each.later if isinstance(each, Race) else each.on
     lacks = each.without if isinstance(each, Transition) else ()
     parts = [(" with", name) for name in each.modifiers] + [(" without", name) for name in lacks]
     return rest.codes(names) + "".join(f"{word} {rest.code(f'.{name}')}" for word, name in parts)
