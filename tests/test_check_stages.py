@@ -21,6 +21,9 @@ _WAIT = "wgmma.wait_group.sync.aligned 0;"
 _STORE = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;"
 _SENT, _SOURCE_READ = "cp.async.bulk.commit_group;", "cp.async.bulk.wait_group.read 0;"
 _TENSOR_PRODUCT = "tcgen05.mma.cta_group::1.kind::f16 [%r21], %rd0, %rd1, %r22, %p8;"
+#: Memory says which of many products comes first.
+_CHOICE = "ld.shared.b32 %r14, [tile+{0}]; setp.eq.u32 %p12, %r14, 0; @%p12 bra past{0}; {1} past{0}:"
+_CHOICES = (*(_CHOICE.format(4 * number, _TENSOR_PRODUCT) for number in range(300)), _TENSOR_PRODUCT)
 _ELECT = "elect.sync %r12|%p12, -1; @%p12"
 _TENSOR_COPY = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r21], %rd0;"
 _FREED, _RESULT = (f"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bars+{place}];" for place in (8, 16))
@@ -99,6 +102,8 @@ def test_a_stage_is_free_after_the_bulk_copies_that_read_it(read: tuple[str, ...
         ((_TENSOR_PRODUCT, _FREED, _RESULT), []),
         ((_FREED, _TENSOR_PRODUCT, _RESULT), ["refilled-stage"]),
         ((_TENSOR_PRODUCT, _FREED, _FREED, _RESULT), []),  # a commit tracks all products before
+        ((*_CHOICES, _FREED, _RESULT), []),  # it makes no difference which product came first
+        ((_FREED, *_CHOICES, _RESULT), ["refilled-stage"]),
         ((_FREED.replace("bars+8", "%r2"), _TENSOR_PRODUCT, _RESULT), []),  # it may be on another mbarrier
         ((_TENSOR_COPY, _TENSOR_PRODUCT, _FREED, _RESULT), []),
         ((_TENSOR_COPY, _FREED, _TENSOR_PRODUCT, _RESULT), ["refilled-stage"]),  # it tracks the copy alone

@@ -126,9 +126,13 @@ class _Walk:
     ) -> None:
         self._kernel, self._machine, self._steps, self._size, self._capacity = kernel, machine, steps, size, capacity
         self._turn = turn
+        # Of so many objects, another of the same instruction makes no difference, unless their sizes count, or each is ended by itself.
+        remain = max((step.at.number for block in steps for step in block), default=0)
+        single = any(each.full or each.adds < 0 for each in machine.life.transitions)
+        self._enough = _MOST_HELD + 1 if single else max(turn, remain + 1)
         self._ways, self._predicates, self._threads_of = _deciding(kernel, steps), kernel.registers, kernel.registers.threads
         self._reachable, self._joined = functools.cache(self._reach), functools.cache(self._join)
-        self._runs = functools.cache(self._in_runs)
+        self._runs, self._comes_right = functools.cache(self._in_runs), functools.cache(self._may_come_right)
         self._found: dict[_Key, Misuse] = {}
         self._doubtful: list[tuple[_Key, Misuse, int]] = []  # on paths that are not certain, with the threads that take them
         self._right: dict[_Key, int] = {}  # the threads that come to an instruction at a right time
@@ -176,7 +180,8 @@ class _Walk:
         return {
             key: misuse
             for key, misuse, threads in reversed(self._doubtful)
-            if threads & ~functools.reduce(int.__or__, [right.get(key, 0) for right in rights]) or not self._may_come_right(misuse)
+            if threads & ~functools.reduce(int.__or__, [right.get(key, 0) for right in rights])
+            or not self._comes_right(misuse._replace(since=misuse.since[:1], conditions=()))
         }
 
     def _through(self, number: int, path: _Path) -> list[_Path]:
@@ -247,9 +252,9 @@ class _Walk:
             elif transition.keeps:
                 moved = path._replace(state=transition.to)
             else:
-                since = (*path.since[1 - _MOST_HELD :], at) if transition.adds > 0 and transition.to == path.state else (at,)
+                since = self._more(path.since, at) if transition.adds > 0 and transition.to == path.state else (at,)
                 changed = path.changed | {at.offset} if self._machine.life.shared else path.changed
-                moved = path._replace(state=transition.to, since=since, changed=changed)
+                moved = path._replace(state=transition.to, since=() if transition.to in self._machine.bare else since, changed=changed)
         if wrong and path.fault < 0:
             moved = moved._replace(fault=at.offset)
         # Followed as if it were fixed, the instruction may be right in the next round: that does not count, nor that nothing has begun.
@@ -350,6 +355,10 @@ class _Walk:
     def _by_several(self, at: Happening) -> bool:
         """Return whether several threads come together to an instruction, in some launch."""
         return ALIGNED in at.opcode or threads_at(self._kernel.executed_together, at.offset).bit_count() > 1
+
+    def _more(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
+        """The objects that are held after an instruction that adds one."""
+        return since if len(since) >= self._enough and at in since else (*since[1 - _MOST_HELD :], at)
 
     def _less(self, since: tuple[Happening, ...], at: Happening) -> tuple[Happening, ...]:
         """The objects that are left after an instruction that ends one: one of its size, or else the last."""

@@ -58,6 +58,8 @@ class Machine:
         self.is_wrong, self._is_counted = functools.cache(self._may_be_wrong), functools.cache(self._counts)
         self.left = {name for each in life.transitions for name in each.states}  # the states in which an instruction counts
         self.harmless = not any(each.rule and life.start in each.states for each in life.transitions)  # nothing is wrong in the first state
+        #: The states of which only that they are matters, not the instructions that led to them.
+        self.bare = self.left - {life.start} - {name for each in life.transitions if _looks_back(each) for name in each.states}
 
     def _on(self, opcode: bytes) -> list[Transition]:
         """The transitions that an instruction makes in any state."""
@@ -148,6 +150,11 @@ def ends_before_branches(life: Lifecycle, text: bytes) -> bool:
                 return state != life.start or not branched
             state = made[-1].to
     return False
+
+
+def _looks_back(each: Transition) -> bool:
+    """Return whether the instructions that led to a state matter to a transition from it."""
+    return bool(not each.to or each.keeps or each.counted or each.adds)
 
 
 def is_made(each: Transition, opcode: bytes) -> bool:
