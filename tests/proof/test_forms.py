@@ -11,6 +11,7 @@ import pytest
 from ptxmma.catalog.instructions import Catalog
 from ptxmma_proof.peers import cccl_forms, cuda_rust_forms, form_record, forms, tvm_forms
 from ptxmma_proof.peers.forms import Form, Ours
+from ptxmma_proof.peers.sources import MissingPeerError
 
 _HEADER = """
 /*
@@ -80,9 +81,9 @@ def test_an_instruction_that_we_lack_is_found(catalog: Catalog, tmp_path: Path) 
 
 
 def test_a_folder_without_headers_is_refused(catalog: Catalog, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no headers; give a checkout of cccl"):
+    with pytest.raises(MissingPeerError, match=r"no headers; give a checkout of cccl"):
         list(cccl_forms.forms(tmp_path, Ours.of(catalog)))
-    with pytest.raises(FileNotFoundError, match=r"no table\.py; give a checkout of TVM"):
+    with pytest.raises(MissingPeerError, match=r"no table\.py; give a checkout of TVM"):
         list(tvm_forms.forms(tmp_path, Ours.of(catalog)))
 
 

@@ -22,7 +22,8 @@ def read(checkout: Path) -> dict[Path, str]:
     """The text of each header.
 
     Raises:
-        OSError: a header cannot be read, or there is none.
+        MissingPeerError: no header is there.
+        OSError: a header cannot be read.
     """
     paths = sorted((checkout / HEADERS).glob("*.h"))
     if not paths:
@@ -34,7 +35,8 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
     """Yield the forms of our instructions.
 
     Raises:
-        OSError: a header cannot be read, or there is none.
+        MissingPeerError: no header is there.
+        OSError: a header cannot be read.
     """
     texts = read(checkout)
     named = frozenset(f"sm_{number}{suffix}" for text in texts.values() for number, suffix in _EXACT.findall(text))

@@ -26,7 +26,7 @@ def forms(checkout: Path, ours: Ours) -> Iterator[Form]:
     """Yield the forms of the entries of which a variant begins as an opcode of ours.
 
     Raises:
-        OSError: the table is not there.
+        MissingPeerError: the table is not there.
     """
     if not (checkout / TABLE / "table.py").is_file():
         raise MissingPeerError(f"{checkout / TABLE}: no table.py; give a checkout of TVM")
