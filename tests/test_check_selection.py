@@ -36,6 +36,7 @@ def test_a_rule_lives_in_one_module() -> None:
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.counts}
     in_spec |= {each.rule for protocol in protocols for pairing in protocol.pairings for each in pairing.phases}
     in_spec |= {pool.rule for protocol in protocols for pool in protocol.pools}
+    in_spec |= {race.rule for protocol in protocols for race in protocol.races}
     codes = [code for finder in FINDERS for code in finder.RULES]
     assert sorted(codes) == [*RULES]
     for finder in FINDERS:
