@@ -56,8 +56,8 @@ def _rules(find: _Find, needs: str = "", spoils: str = "") -> _Rules:
     return _Rules(find, frozenset(needs.split()), frozenset(spoils.split()))
 
 
-#: The kinds of documents of which wrong names make variants unsound.
-_NAMED = ("types", "targets", "tensor_products")
+#: The kinds of documents that wrong names make unsound: later rules look these names up.
+_NAMED = ("types", "targets", "tensor_products", "throughput")
 #: Each step needs what the steps before it accept: variants of a broken instruction would only repeat its problems, and what
 #: variants reach is known only where each has its operands.  The first step is about entries, the others about variants.
 _STEPS: tuple[tuple[_Rules, ...], ...] = (
