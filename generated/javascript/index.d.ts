@@ -538,7 +538,7 @@ export interface Tile {
   bytes: number;
 }
 
-/** A name that is no instruction, with a sentence; a message of ptxas has its cause and the remedy. */
+/** A name, not of an instruction, with a sentence; a message of ptxas has its cause and the remedy. */
 export interface Explained {
   name: string;
   text: string;

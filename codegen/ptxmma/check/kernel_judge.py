@@ -46,7 +46,8 @@ class KernelJudge:
         self._clusters = Clusters(catalog)
         self._executions = Executions(catalog)
         self._pools = RegisterPools(catalog.database.spec)
-        self._races = [race for protocol in catalog.database.spec.protocols for race in protocol.races]
+        spec = catalog.database.spec
+        self._races, self._meetings = [race for protocol in spec.protocols for race in protocol.races], spec.meetings
         protocols = catalog.database.spec.protocols
         self._orders = ThreadOrders(protocols)
         self._counterparts = Counterparts(protocols)
@@ -80,7 +81,7 @@ class KernelJudge:
             yield from self._fences.of_kernel(kernel, barriers)
             yield from self._executions.of_kernel(kernel)
             yield from self._pools.of_kernel(kernel)
-            yield from shared_races.of_kernel(kernel, self._races)
+            yield from shared_races.of_kernel(kernel, self._races, self._meetings)
         yield from self._alignment.of_kernel(kernel)
         yield from self._clusters.of_kernel(kernel)
         yield from self._tensors.of_kernel(kernel, self._tensor_descriptors.product)

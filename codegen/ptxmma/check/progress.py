@@ -33,7 +33,7 @@ _DEEPEST = 8
 _CARRYING = (b"mov.", b"cvt.", b"not.pred", b"and.pred", b"or.pred", b"selp.", b"setp.")
 #: Instructions whose results are not computed from their operands alone.
 _READING = (b"mbarrier.", b"ld.", b"atom.", b"shfl.", b"elect.", b"tcgen05.")
-#: Values of a thread block by which kinds are told apart: each doubles the ways that are followed.
+#: Values of a thread block that divide blocks into kinds: each doubles the ways that are followed.
 _MOST_SPLIT = 2
 _EITHER, _NONE = frozenset([0, 1]), frozenset[int]()
 #: Numbers that a register may have; None where they are not known.

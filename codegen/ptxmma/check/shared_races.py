@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ptxmma.model import Race
     from ptxmma.ptx.sums import Term
 
+    #: Marks of each block: a place, its kind, and a number of groups.
+    _Events = Mapping[int, list[tuple[int, int, int]]]
+
 _STORED = "mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, tile;\nadd.u32 %r2, %r3, %r2;\nst.shared.b32 [%r2], %r0;"
 _COPIED = (
     "setp.ne.u32 %p0, %r1, 0;\n@%p0 bra done;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 128;\n"
@@ -86,12 +89,13 @@ class _Access(NamedTuple):
         return False
 
 
-def of_kernel(kernel: Kernel, races: Sequence[Race]) -> Iterator[tuple[Remark, bytes]]:
+def of_kernel(kernel: Kernel, races: Sequence[Race], meetings: Sequence[str]) -> Iterator[tuple[Remark, bytes]]:
     """The remarks on accesses of a kernel that nothing orders, each with the opcode that it is about: one for each race of the spec.
 
     Args:
         kernel: the kernel.
         races: the spec's facts on accesses that a barrier orders.
+        meetings: the instructions by which threads may hear of each other's accesses.
     """
     if not kernel.is_closed or not kernel.mentions("%tid.x") or any(map(kernel.mentions, ("%tid.y", "%tid.z"))):
         return
@@ -99,7 +103,8 @@ def of_kernel(kernel: Kernel, races: Sequence[Race]) -> Iterator[tuple[Remark, b
         if not all(any(map(kernel.mentions, words)) for words in (race.earlier, race.later)):
             continue
         earlier, later = _accesses(kernel, race.earlier), _accesses(kernel, race.later, race.modifiers)
-        found = next(((one, other) for other in later for one in earlier if _is_unordered(kernel, race, one, other)), None)
+        events = _events(kernel, meetings, race.resets) if earlier and later else {}
+        found = next(((one, other) for other in later for one in earlier if _is_unordered(kernel, race, events, one, other)), None)
         if found is not None:
             (one, _), (other, _) = found[0].use[:2], found[1].use[:2]
             message = f"{race.text} in line {kernel.function.position(one)[0]}, and no barrier comes between; {race.mend}"
@@ -171,15 +176,15 @@ def _width_of(kernel: Kernel, use: Use) -> int:
     return _LEAST if b".tensor" in use.opcode or brought.terms else brought.constant
 
 
-def _is_unordered(kernel: Kernel, race: Race, one: _Access, other: _Access) -> bool:
+def _is_unordered(kernel: Kernel, race: Race, events: _Events, one: _Access, other: _Access) -> bool:
     """Return whether nothing orders two accesses of different threads to the same bytes."""
     rounds = _rounds_between(one, other) if one.base == other.base else -1
     known = rounds is None or 0 <= rounds <= 1
-    return known and one.conflicts(other, warps=race.warps) and _is_bare(kernel, race, one, other, rounds)
+    return known and one.conflicts(other, warps=race.warps) and _is_bare(kernel, race, events, one, other, rounds)
 
 
 def _rounds_between(one: _Access, other: _Access) -> int | None:
-    """The rounds of a loop after which the other access comes to the place of the one; None where there is no ring, -1 if it is unknown."""
+    """The rounds of a loop between two accesses to one place of a ring; None without a ring, -1 if they are unknown."""
     if one.ring is None and other.ring is None:
         return None
     if one.ring is None or other.ring is None:
@@ -191,13 +196,12 @@ def _rounds_between(one: _Access, other: _Access) -> int | None:
     return (ring.constant - next_ring.constant) % ring.values
 
 
-def _is_bare(kernel: Kernel, race: Race, one: _Access, other: _Access, rounds: int | None) -> bool:
+def _is_bare(kernel: Kernel, race: Race, events: _Events, one: _Access, other: _Access, rounds: int | None) -> bool:
     """Return whether a thread comes from one access to the other, after some rounds of a loop, and on no way through a barrier."""
     blocks = [kernel.block_of(each.use.offset) for each in (one, other)]
     loop = next((loop for loop in kernel.graph.loops if loop.issuperset(blocks)), frozenset[int]())
     if rounds is not None and not loop:
         return False
-    events = _events(kernel, race)
     waits = [count for block, marks in events.items() if block in loop or not loop for _, kind, count in marks if kind == _RESETS]
     if race.resets and (len({*waits}) != 1 or (waits[0] and len(waits) > 1)):
         return False  # which wait covers a copy is not followed
@@ -225,10 +229,10 @@ def _is_bare(kernel: Kernel, race: Race, one: _Access, other: _Access, rounds: i
     return bool(met[False]) and not met[True]
 
 
-def _events(kernel: Kernel, race: Race) -> Mapping[int, list[tuple[int, int, int]]]:
+def _events(kernel: Kernel, meetings: Sequence[str], resets: Sequence[str]) -> _Events:
     """The instructions of each block that order accesses, or wait for earlier ones, with the number of groups that may go on."""
     found: dict[int, list[tuple[int, int, int]]] = {}
-    for kind, words in ((_ORDERS, race.orders), (_RESETS, race.resets)):
+    for kind, words in ((_ORDERS, meetings), (_RESETS, resets)):
         for each in opcodes_of(kernel.text, {word.encode() for word in words}):
             count = _COUNT.match(kernel.text, each.end())
             found.setdefault(kernel.block_of(each.start()), []).append((each.start(), kind, int(count[1]) if count else 0))

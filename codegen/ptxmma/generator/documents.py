@@ -85,7 +85,7 @@ KINDS: dict[str, type[Entry]] = {
     "instruction": InstructionSet,
     "isa_versions": _lists("PTX ISA versions.", isa_versions=_HAS_SOME),
     "messages": _lists("Messages of assemblers.", messages=_HAS_SOME),
-    "protocol": _lists("The order of asynchronous instructions.", protocols=_HAS_SOME),
+    "protocol": _lists("The order of asynchronous instructions.", protocols=_HAS_SOME, meetings=_MAY),
     "sections": _lists("Sections of the manual.", sections=_HAS_SOME),
     "shared_memory": SharedMemory,
     "spaces": Spaces,

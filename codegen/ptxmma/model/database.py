@@ -53,6 +53,7 @@ class Spec(Entry, frozen=True, kw_only=True, dict=True):
     tensor_products: TensorProducts | None = None
     descriptors: tuple[DescriptorFormat, ...] = ()
     column_masks: tuple[ColumnMask, ...] = ()
+    meetings: tuple[Name, ...] = ()  # instructions by which threads may hear that others have accessed memory: ("bar",)
     protocols: tuple[Protocol, ...] = ()
     throughput: tuple[Throughput, ...] = ()
     ignored: tuple[Ignored, ...] = ()  # modifiers that assemblers ignore, after every opcode that does not have them

@@ -183,13 +183,12 @@ class Pairing(Entry, frozen=True, kw_only=True):
 
 
 class Race(Entry, frozen=True, kw_only=True):
-    """Accesses of different threads to the same bytes of shared memory that a barrier orders."""
+    """Accesses of different threads to the same bytes of shared memory, which one of ``Spec.meetings`` has to order."""
 
     earlier: Annotated[tuple[Name, ...], SOME]  # ("st.shared",)
     later: Annotated[tuple[Name, ...], SOME]  # ("cp.async.bulk",)
     modifiers: tuple[Token, ...] = ()  # modifiers that the later ones have: ("bulk_group",)
     warps: bool = False  # whether only threads of different warps count
-    orders: Annotated[tuple[Name, ...], SOME]  # the instructions that may order them
     resets: tuple[Name, ...] = ()  # waits of the thread itself, after which one of these comes: ("cp.async.wait_group",)
     rule: Name
     text: Text

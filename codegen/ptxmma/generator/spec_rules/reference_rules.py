@@ -116,7 +116,7 @@ def types(context: RuleContext) -> Iterator[Problem]:
 
 
 def scopes(context: RuleContext) -> Iterator[Problem]:
-    """Scopes whose threads are no power of two, and a warp that is not a scope."""
+    """Numbers of threads of scopes that are not powers of two, and a spec without a warp."""
     spec = context.spec
     for name, threads in spec.scopes.items():
         if threads & (threads - 1):

@@ -194,7 +194,7 @@ def _chip(spec: Spec, targets: Sequence[Target]) -> dict[str, Any]:
 
 def protocols(spec: Spec) -> dict[str, Any]:
     """The values for the page's template."""
-    return {"protocols": [_protocol(spec, protocol) for protocol in spec.protocols]}
+    return {"protocols": [_protocol(spec, protocol) for protocol in spec.protocols], "meetings": spec.meetings}
 
 
 def protocol_label(family: str, spec: Spec) -> str:
@@ -227,11 +227,10 @@ def _protocol(spec: Spec, protocol: Protocol) -> dict[str, Any]:
         "proxies": struct_tables.table(protocol.proxies),
         "races": struct_tables.table(
             protocol.races,
-            titles={"earlier": "Access", "later": "Access of another thread", "orders": "Ordered by one of", "rule": "Otherwise"},
+            titles={"earlier": "Access", "later": "Access of another thread", "rule": "With nothing between them"},
             cells={
                 "earlier": lambda each: rest.codes(each.earlier),
                 "later": _named,
-                "orders": lambda each: rest.codes(each.orders),
                 "rule": lambda each: f"{rest.text(each.text)}: {rest.link(each.rule, f'rule-{each.rule}')}",
             },
             without=("modifiers", "warps", "resets", "text", "mend"),

@@ -1,4 +1,4 @@
-/** Questions in plain words, as `ptxmma` answers them without a verb: an element of an operand, a tile of shared memory, a name that is no instruction. */
+/** Questions in plain words, as `ptxmma` answers them without a verb: an element of an operand, a tile of shared memory, a message or a topic. */
 
 import { bitsOf } from "./arrangements.js";
 import { database } from "./database.js";
@@ -92,7 +92,7 @@ function tileIn(text) {
 }
 
 /**
- * The names in a text that are no instructions: a message of ptxas, a field of descriptors, a topic.
+ * The names in a text that mean something else than an instruction: a message of ptxas, a field of descriptors, a topic.
  * @param {string} text
  * @returns {Explained[]}
  */
